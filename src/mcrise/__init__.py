@@ -1,0 +1,27 @@
+"""Which colors, where in an image, a model's decision depends on."""
+
+from .errors import InputError, McriseError, ModelError, RecordError
+from .explain import explain, steps
+from .maps import Maps
+from .masks import Plan
+from .model import Model
+from .record import Record, load, merge
+from .runtimes import load_model
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "InputError",
+    "Maps",
+    "McriseError",
+    "Model",
+    "ModelError",
+    "Plan",
+    "Record",
+    "RecordError",
+    "explain",
+    "load",
+    "load_model",
+    "merge",
+    "steps",
+]

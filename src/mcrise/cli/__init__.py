@@ -1,0 +1,46 @@
+"""The command `mcrise`: parses, calls the library and speaks once."""
+
+import sys
+
+import click
+
+from .. import __version__
+from ..errors import InputError, McriseError
+from .demo import demo
+from .explain import explain, show
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="mcrise")
+def cli() -> None:
+    """Which colors, where in an image, a model's decision depends on."""
+
+
+for command in (demo, explain, show):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run the command; what goes wrong becomes one sentence and an exit code."""
+    try:
+        cli(standalone_mode=False)
+    except click.exceptions.Abort:  # Ctrl-C, by way of click
+        sys.exit(interrupted())
+    except KeyboardInterrupt:
+        sys.exit(interrupted())
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except McriseError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2 if isinstance(error, InputError) else 1)
+    except BrokenPipeError:  # `mcrise ... | head`
+        sys.stderr.close()
+        sys.exit(1)
+
+
+def interrupted() -> int:
+    click.echo(
+        "Stopped. What was computed is saved; the same command goes on from there.", err=True
+    )
+    return 130

@@ -1,0 +1,36 @@
+"""`mcrise demo`: the embedded model on signs that the project draws itself."""
+
+from pathlib import Path
+
+import click
+
+from ..demo.signs import SIGNS
+from ..explain import last, steps
+from ..progress import with_progress
+from ..runtimes import load_model
+
+N_MASKS = 1024
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path), default="mcrise-demo", show_default=True)
+def demo(out: Path) -> None:
+    """Explain drawn traffic signs with the embedded model."""
+    from ..plots import plot_maps, plot_rise, save
+
+    model = load_model("demo")
+    for name, draw_sign in SIGNS.items():
+        picture = draw_sign()
+        run = steps(picture, model, n_masks=N_MASKS)
+        record = last(with_progress(run, N_MASKS, f"{name:<26}"))
+        targets = [record.resolve(None)]
+        if name.startswith("washed-out"):  # the error analysis of the paper: two classes compared
+            targets.append(record.resolve("priority road"))
+        record.save(out / name / "run.npz")
+        picture.save(out / f"{name}.png")
+        maps = [record.maps(target) for target in dict.fromkeys(targets)]
+        save(plot_maps(maps), out / name / "maps.png")
+        save(plot_rise(record.maps(estimator="rise"), record.maps(estimator="debiased")),
+             out / name / "rise.png")  # fmt: skip
+        click.echo(f"{name}: {maps[0].label} {record.untouched[targets[0]]:.2f}")
+    click.echo(f"Pictures: {out}/*/maps.png   records: {out}/*/run.npz")

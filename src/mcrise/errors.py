@@ -1,0 +1,26 @@
+"""What can go wrong, in words that a user can act on."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .record import Record
+
+
+class McriseError(Exception):
+    """One sentence for the user: what came, what is needed, what to do."""
+
+
+class InputError(McriseError):
+    """What was asked for cannot be: a wrong value, file or combination."""
+
+
+class RecordError(InputError):
+    """A saved record is damaged, foreign, or of another run."""
+
+
+class ModelError(McriseError):
+    """The model failed. `record` holds every score it gave before, None if there was none."""
+
+    def __init__(self, message: str, record: "Record | None" = None) -> None:
+        super().__init__(message)
+        self.record = record

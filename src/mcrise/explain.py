@@ -1,0 +1,177 @@
+"""The loop: draw, paint, ask the model, record.
+
+`steps` yields the record each time a chunk has been added and stays silent otherwise: bars,
+checkpoints and live pictures are for whoever watches. `explain` runs it to the end.
+"""
+
+import os
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import fills as fill_kinds
+from .blend import Canvas, paint
+from .errors import InputError, ModelError, RecordError
+from .fills import Fill
+from .masks import CHUNK, Plan, draw
+from .model import Model, as_model
+from .record import Record, load
+
+CHECKPOINT_SECONDS = 10.0
+BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)  # whole batches only: a batch never straddles a chunk
+
+
+def steps(
+    image: Any,
+    model: Any,
+    *,
+    fills: str | Sequence[Fill] = "rgbwk",
+    n_masks: int = 2000,
+    mask_prob: float = 0.5,
+    grid: tuple[int, int] = (8, 8),
+    seed: int = 0,
+    batch_size: int | str = 32,
+    scores: str | None = None,
+    labels: Sequence[str] | None = None,
+    resume: Record | None = None,
+) -> Iterator[Record]:
+    """Explain an image chunk by chunk; yields the same record each time it has grown.
+
+    `image` is a path, a Pillow image or an array (H, W, 3), uint8 or floats in 0..1. `model` is
+    what `load_model` gives or any callable from images (N, H, W, 3) to scores (N, C); it gets the
+    dtype and range of the image, in a buffer that the next batch reuses. `scores` says what it
+    returns: `probability` (rows sum to one; the default), `independent` (0..1 each) or `any`.
+    `n_masks` is rounded up to whole chunks of 64. With `resume`, chunks it has are not asked again.
+    """
+    if n_masks < 1:
+        raise InputError(f"n_masks is {n_masks}, but at least 1 is needed; 1000 is a good start.")
+    model = as_model(model, scores, None if labels is None else tuple(labels))
+    view = model.view(image)
+    chosen = fill_kinds.parse(fills, view.pixels) if isinstance(fills, str) else tuple(fills)
+    plan = Plan((view.pixels.shape[0], view.pixels.shape[1]), chosen, grid, mask_prob, seed)
+    canvas = model.canvas(view.pixels, plan.fills)
+    if resume is None:
+        untouched = ask(model, canvas.untouched(), "the untouched image", None)[0]
+        if batch_size == "auto":
+            batch_size = fastest_batch(model, plan, canvas)
+        record = Record(
+            plan, view, untouched, model.labels, model.kind, check_batch(batch_size), model.identity
+        )
+    else:
+        record = resume
+        expected = Record(
+            plan, view, record.untouched, model.labels, model.kind,
+            record.batch_size if batch_size == "auto" else check_batch(batch_size), model.identity,
+        )  # fmt: skip
+        if different := expected.differences(record):
+            raise RecordError(
+                f"the record to continue is of another run: it differs in {', '.join(different)}"
+            )
+    buffer = canvas.batch(CHUNK)
+    for chunk in range(-(-n_masks // CHUNK)):
+        if chunk not in record.scores:
+            paint(plan, canvas, draw(plan, chunk), buffer)
+            record.add(chunk, chunk_scores(model, buffer, record, chunk))
+        yield record
+
+
+def chunk_scores(
+    model: Model, images: NDArray[Any], record: Record, chunk: int
+) -> NDArray[np.float32]:
+    """The scores (64, C) of a painted chunk, asked for in batches."""
+    out = np.empty((CHUNK, record.n_classes), np.float32)
+    for start in range(0, CHUNK, record.batch_size):
+        part = slice(start, start + record.batch_size)
+        answer = ask(model, images[part], f"chunk {chunk}", record)
+        if answer.shape[1] != record.n_classes:
+            raise ModelError(
+                f"Failed at chunk {chunk}: the model gave {answer.shape[1]} scores per image after "
+                f"{record.n_classes} before.", record
+            )  # fmt: skip
+        out[part] = answer
+    return out
+
+
+def ask(
+    model: Model, batch: NDArray[Any], where: str, record: Record | None
+) -> NDArray[np.float32]:
+    try:
+        return model.scores(batch)
+    except ModelError as error:
+        raise ModelError(f"Failed at {where}: {error}.", record) from error
+
+
+def check_batch(batch_size: int | str) -> int:
+    if batch_size not in BATCH_SIZES:
+        raise InputError(
+            f"The batch size is {batch_size}, but it must divide a chunk of {CHUNK} masks: give "
+            f"{', '.join(map(str, BATCH_SIZES))} or auto."
+        )
+    return int(batch_size)
+
+
+def fastest_batch(model: Model, plan: Plan, canvas: Canvas) -> int:
+    """The smallest batch that is within 5 % of the fastest per image, tried on painted images."""
+    images = paint(plan, canvas, draw(plan, 0), canvas.batch(CHUNK))
+    per_image = {}
+    for size in BATCH_SIZES[2:]:
+        best = float("inf")
+        for _ in range(2):  # the first call of a size may compile or allocate
+            started = time.perf_counter()
+            ask(model, images[:size], f"a trial batch of {size}", None)
+            best = min(best, time.perf_counter() - started)
+        per_image[size] = best / size
+    limit = 1.05 * min(per_image.values())
+    return next(size for size in per_image if per_image[size] <= limit)
+
+
+def explain(
+    image: Any,
+    model: Any,
+    *,
+    save: Path | str | None = None,
+    progress: bool = False,
+    n_masks: int = 2000,
+    **options: Any,
+) -> Record:
+    """Explain an image: ask the model about `n_masks` painted versions of it.
+
+    Takes the options of `steps`. With `save`, the record is kept there every ten seconds and at
+    the end, and a record of the same run found there is continued.
+    """
+    if save is not None and os.path.exists(save):
+        options["resume"] = load(save)
+    run = steps(image, model, n_masks=n_masks, **options)
+    if save is not None:
+        run = checkpointed(run, Path(save))
+    if progress:
+        from .progress import with_progress
+
+        run = with_progress(run, n_masks)
+    return last(run)
+
+
+def last(run: Iterator[Record]) -> Record:
+    """Run to the end."""
+    return deque(run, maxlen=1)[0]
+
+
+def checkpointed(
+    run: Iterator[Record], path: Path, seconds: float = CHECKPOINT_SECONDS
+) -> Iterator[Record]:
+    """Pass a run on, saving its record every few seconds, at the end and when it is cut short."""
+    record, saved_at, saved_masks = None, time.monotonic(), -1
+    try:
+        for record in run:
+            if time.monotonic() - saved_at >= seconds:
+                record.save(path)
+                saved_at, saved_masks = time.monotonic(), record.n_masks
+            yield record
+    finally:  # also on Ctrl-C, when the model fails, and when the caller stops listening
+        if record is not None and record.n_masks != saved_masks:
+            record.save(path)

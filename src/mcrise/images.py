@@ -1,0 +1,208 @@
+"""Pictures from files and arrays, and what of them a model is shown.
+
+Geometry comes first and once: a picture is turned upright, resized and cropped to the model's
+input, and that `View` is the image of a run. Maps are in its pixels; `box` says where in the
+original it was, so that a plot can lay a map over the whole picture.
+"""
+
+import io
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from .errors import InputError
+
+SMALLEST_SIDE = 8  # pixels; below it there is no room for "where"
+MOST_PIXELS = 100_000_000
+FILTERS = {
+    "nearest": Image.Resampling.NEAREST,
+    "bilinear": Image.Resampling.BILINEAR,
+    "bicubic": Image.Resampling.BICUBIC,
+    "lanczos": Image.Resampling.LANCZOS,
+    "area": Image.Resampling.BOX,
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """What the model is shown of a picture."""
+
+    pixels: NDArray[Any]  # (H, W, 3): uint8 in 0..255 or float32 in 0..1
+    original_size: tuple[int, int]  # rows, columns
+    box: tuple[float, float, float, float]  # top, left, bottom, right in the original
+    notes: tuple[str, ...] = ()  # what was changed on the way, for the user
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How a picture is brought to a model's input size."""
+
+    size: tuple[int, int] | None = None  # rows, columns; None: the picture's own
+    short_side: int | None = None  # resize to this, then cut the middle; None: squeeze the whole
+    filter: str = "bilinear"
+
+    def __post_init__(self) -> None:
+        if self.filter not in FILTERS:
+            raise InputError(
+                f"The resize filter is {self.filter!r}, but it must be one of {', '.join(FILTERS)}."
+            )
+        if self.size is not None and min(self.size) < SMALLEST_SIDE:
+            raise InputError(
+                f"The input size is {self.size[0]} x {self.size[1]}, but each side needs at least "
+                f"{SMALLEST_SIDE} pixels."
+            )
+        if self.short_side is not None:
+            if self.size is None:
+                raise InputError(
+                    "A short_side was given without the size to cut from it: give both."
+                )
+            if self.short_side < max(self.size):
+                raise InputError(
+                    f"short_side is {self.short_side}, but to cut {self.size[0]} x {self.size[1]} "
+                    f"from the middle it must be at least {max(self.size)}."
+                )
+
+    def view(self, source: Any) -> View:
+        """Show `source` (a path, bytes of a file, a Pillow image or an array) to the model."""
+        if isinstance(source, np.ndarray):
+            pixels, notes = array_pixels(source)
+            if self.size in (None, pixels.shape[:2]) and self.short_side is None:
+                return whole(pixels, notes)
+            if pixels.dtype != np.uint8:
+                notes += ("the float image was rounded to 8 bits to be resized",)
+                pixels = np.rint(pixels * 255).astype(np.uint8)
+            picture = Image.fromarray(pixels)
+        elif isinstance(source, Image.Image):
+            picture, notes = upright_rgb(source)
+        else:
+            picture, notes = read(source)
+        return self.fit(picture, notes)
+
+    def fit(self, picture: Image.Image, notes: tuple[str, ...]) -> View:
+        rows, cols = picture.height, picture.width
+        if self.size is None:
+            return whole(np.asarray(picture), notes)
+        if self.short_side is None:
+            height, width = float(rows), float(cols)
+        else:
+            shrink = min(rows, cols) / self.short_side
+            height, width = self.size[0] * shrink, self.size[1] * shrink
+        top, left = (rows - height) / 2, (cols - width) / 2
+        fitted = picture.resize(
+            self.size[::-1], FILTERS[self.filter], box=(left, top, left + width, top + height)
+        )
+        box = (top, left, top + height, left + width)
+        return View(np.asarray(fitted), (rows, cols), box, notes)
+
+
+def whole(pixels: NDArray[Any], notes: tuple[str, ...]) -> View:
+    rows, cols = pixels.shape[:2]
+    return View(pixels, (rows, cols), (0.0, 0.0, float(rows), float(cols)), notes)
+
+
+def read(source: Path | str | bytes) -> tuple[Image.Image, tuple[str, ...]]:
+    """Open an image file of any kind Pillow knows, as upright RGB."""
+    name = "The upload" if isinstance(source, bytes) else str(source)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            opened = Image.open(io.BytesIO(source) if isinstance(source, bytes) else source)
+            check_extent(name, opened.height, opened.width)
+            opened.load()
+    except FileNotFoundError:
+        raise InputError(f"{name} does not exist: give the path of an image.") from None
+    except UnidentifiedImageError:
+        raise InputError(
+            f"{name} is not an image that Pillow can read: give a PNG or JPEG."
+        ) from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise InputError(
+            f"{name} unpacks to more than {MOST_PIXELS:,} pixels: make it smaller first."
+        ) from None
+    except InputError:
+        raise
+    except (
+        Exception
+    ) as error:  # Pillow's decoders raise OSError, SyntaxError, ValueError, struct.error
+        raise InputError(f"{name} is damaged ({error}): save or download it again.") from None
+    return upright_rgb(opened)
+
+
+def check_extent(name: str, rows: int, cols: int) -> None:
+    if min(rows, cols) < SMALLEST_SIDE:
+        raise InputError(
+            f"{name} is {rows} x {cols} pixels, but each side needs at least {SMALLEST_SIDE}: "
+            "give a larger image."
+        )
+    if rows * cols > MOST_PIXELS:
+        raise InputError(
+            f"{name} has {rows * cols:,} pixels, more than the {MOST_PIXELS:,} read here: "
+            "make it smaller first."
+        )
+
+
+def upright_rgb(picture: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
+    check_extent("The image", picture.height, picture.width)
+    turned = ImageOps.exif_transpose(picture)
+    notes = () if turned.size == picture.size else ("turned upright as its EXIF says",)
+    if turned.mode == "RGB":
+        return turned, notes
+    if turned.has_transparency_data:
+        layered = turned.convert("RGBA")
+        white = Image.new("RGBA", layered.size, "white")
+        return Image.alpha_composite(white, layered).convert("RGB"), (
+            *notes,
+            "transparent parts were laid over white",
+        )
+    if turned.mode[0] in "IF":  # 16 and 32 bits a pixel: Pillow would clip rather than scale
+        values = np.asarray(turned, np.float64)
+        top = 255 if values.max() <= 255 else max(65535.0, values.max())
+        if turned.mode == "F" and values.max() <= 1:
+            top = 1
+        turned = Image.fromarray(np.clip(values * (255 / top), 0, 255).astype(np.uint8))
+    return turned.convert("RGB"), (*notes, f"converted from mode {picture.mode} to RGB")
+
+
+def array_pixels(array: NDArray[Any]) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Check an array of pixels and make it (H, W, 3), uint8 or float32."""
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (1, 3, 4)):
+        raise InputError(
+            f"The image has shape {array.shape}, but (rows, columns, 3) is needed: one image, "
+            "channels last."
+        )
+    check_extent("The image", *array.shape[:2])
+    if array.dtype == np.uint8:
+        pixels = array
+    elif np.issubdtype(array.dtype, np.floating):
+        if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1):
+            raise InputError(
+                f"The float image ranges from {array.min():g} to {array.max():g}, but floats must "
+                "lie in 0..1: divide by 255, or pass uint8."
+            )
+        pixels = array.astype(np.float32)
+    else:
+        raise InputError(
+            f"The image has dtype {array.dtype}, but uint8 in 0..255 or floats in 0..1 are needed."
+        )
+    if pixels.ndim == 2 or pixels.shape[2] == 1:
+        gray = pixels.reshape(*pixels.shape[:2], 1)
+        return np.repeat(gray, 3, axis=2), ("the gray image was repeated in three channels",)
+    if pixels.shape[2] == 4:
+        top = 255 if pixels.dtype == np.uint8 else 1.0
+        alpha = pixels[..., 3:] / top
+        flat = pixels[..., :3] * alpha + top * (1 - alpha)
+        flat = np.rint(flat) if pixels.dtype == np.uint8 else flat
+        return flat.astype(pixels.dtype), ("transparent parts were laid over white",)
+    return np.ascontiguousarray(pixels), ()
+
+
+def unit_float(pixels: NDArray[Any]) -> NDArray[np.float32]:
+    """Pixels in 0..1 whatever their dtype."""
+    if pixels.dtype == np.uint8:
+        return (pixels / np.float32(255)).astype(np.float32)
+    return pixels.astype(np.float32)

@@ -1,0 +1,150 @@
+"""Pictures of maps. The only place where a map is scaled, and the scale is always shown."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from .fills import LUMA, Fill
+from .images import unit_float
+from .maps import Maps
+
+# Purple to orange: safe for color-blind readers, and unlike red and blue never mistaken for a fill.
+DIVERGING = "PuOr_r"
+SEQUENTIAL = "cividis"
+PANEL = 1.75  # inches
+DPI = 130
+FAINT, STRONG = 0.25, 0.9  # opacity below and above two standard errors
+EXTREME = 99.8  # percentile of |value| at the ends of the scale, so that one pixel does not set it
+
+
+def plot_maps(rows: Sequence[Maps], names: Sequence[str] | None = None) -> Figure:
+    """The image, then one panel per fill; several classes stand above each other.
+
+    All panels share one scale, symmetric around zero. Values below two standard errors are faint.
+    """
+    n_panels = 1 + max(len(maps.values) for maps in rows)
+    figure, axes = panels(len(rows), n_panels)
+    limit = scale_of([maps.values for maps in rows])
+    for line, maps in enumerate(rows):
+        title = names[line] if names else maps.label
+        show_image(axes[line, 0], maps.image, short(title))
+        for panel, (values, se) in enumerate(zip(maps.values, maps.se, strict=True), start=1):
+            axis = axes[line, panel]
+            show_map(axis, maps.image, values, se, limit)
+            if line == 0 or rows[0].names != maps.names:
+                head(axis, maps, panel - 1)
+    colorbar(figure, axes, Normalize(-limit, limit), DIVERGING, rows[0].unit)
+    return figure
+
+
+def plot_rise(rise: Maps, debiased: Maps) -> Figure:
+    """RISE next to debiased RISE: only the second is near zero where the model does not look."""
+    figure, axes = panels(1, 3, gap=0.45)
+    show_image(axes[0, 0], rise.image, short(rise.label))
+    low, high = float(rise.values.min()), float(rise.values.max())
+    high = high if high > low else low + 1e-6
+    axes[0, 1].imshow(rise.values[0], cmap=SEQUENTIAL, vmin=low, vmax=high)
+    axes[0, 1].set_title("RISE")
+    limit = scale_of([debiased.values])
+    show_map(axes[0, 2], debiased.image, debiased.values[0], debiased.se[0], limit)
+    axes[0, 2].set_title("debiased RISE")
+    colorbar(figure, axes[:, 1:2], Normalize(low, high), SEQUENTIAL, rise.unit)
+    label = f"{debiased.unit} when kept"
+    colorbar(figure, axes[:, 2:], Normalize(-limit, limit), DIVERGING, label)
+    return figure
+
+
+def panels(n_rows: int, n_cols: int, gap: float = 0.0) -> tuple[Figure, NDArray[Any]]:
+    figure = Figure(
+        figsize=(n_cols * (PANEL + gap) + 0.9, n_rows * (PANEL + 0.1) + 0.45),
+        dpi=DPI,
+        layout="compressed",
+    )
+    FigureCanvasAgg(figure)  # draws without a screen
+    axes = figure.subplots(n_rows, n_cols, squeeze=False)
+    for axis in axes.flat:
+        axis.set_xticks([])
+        axis.set_yticks([])
+        axis.title.set_fontsize(9)
+    return figure, axes
+
+
+def scale_of(values: Sequence[NDArray[np.float32]]) -> float:
+    """The one limit that serves all panels."""
+    sizes = np.concatenate([np.abs(some).ravel() for some in values])
+    return float(max(np.percentile(sizes, EXTREME), 1e-6))
+
+
+def show_image(axis: Axes, image: NDArray[Any], title: str) -> None:
+    axis.imshow(image)
+    axis.set_title(title, fontsize=9)
+
+
+def show_map(
+    axis: Axes,
+    image: NDArray[Any],
+    values: NDArray[np.float32],
+    se: NDArray[np.float32],
+    limit: float,
+) -> None:
+    axis.imshow(overlay(image, values, se, limit))
+
+
+def overlay(
+    image: NDArray[Any], values: NDArray[np.float32], se: NDArray[np.float32], limit: float
+) -> NDArray[np.float32]:
+    """A map (H, W) in color over the image in gray, as pixels (H, W, 3) in 0..1."""
+    gray = 0.35 + 0.65 * (unit_float(image) @ LUMA)  # lifted, so that colors stay visible
+    colors = matplotlib.colormaps[DIVERGING](Normalize(-limit, limit)(values))[..., :3]
+    opacity = np.where(np.abs(values) >= 2 * se, STRONG, FAINT)
+    # Near zero the map is white: let the image through there, so that one sees what is where.
+    opacity = opacity * np.clip(np.abs(values) / (0.25 * limit), 0.35, 1)
+    blend = opacity[..., None] * colors + (1 - opacity[..., None]) * gray[..., None]
+    return np.asarray(blend, np.float32)
+
+
+def head(axis: Axes, maps: Maps, panel: int) -> None:
+    """The fill's name and its swatch above a panel."""
+    axis.set_title(maps.names[panel], fontsize=9, pad=15)
+    if not maps.fills:
+        return
+    swatch = axis.inset_axes((0.2, 1.03, 0.6, 0.09))
+    swatch.imshow(sample(maps.fills[panel], maps.image), aspect="auto")
+    swatch.set_xticks([])
+    swatch.set_yticks([])
+
+
+def sample(fill: Fill, image: NDArray[Any]) -> NDArray[np.float32]:
+    """What the fill looks like: a strip through the middle of its picture."""
+    rendered = fill.render(unit_float(image))
+    middle = len(rendered) // 2
+    reach = max(len(rendered) // 12, 1)
+    return np.asarray(rendered[middle - reach : middle + reach], np.float32)
+
+
+def colorbar(
+    figure: Figure, axes: NDArray[Any], norm: Normalize, colormap: str, label: str
+) -> None:
+    bar = figure.colorbar(
+        matplotlib.cm.ScalarMappable(norm, colormap), ax=axes, shrink=0.95, pad=0.01, aspect=14
+    )
+    bar.set_label(label, fontsize=8)
+    bar.ax.tick_params(labelsize=8)
+
+
+def short(title: str, most: int = 26) -> str:
+    return title if len(title) <= most else title[: most - 1] + "…"
+
+
+def save(figure: Figure, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    return path

@@ -1,0 +1,134 @@
+"""ONNX files, through ONNX Runtime."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..model import Model
+from .settings import Settings, file_digest
+
+DTYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(uint8)": "uint8"}
+
+
+def from_file(path: Path, settings: Settings) -> Model:
+    """Read what the file says of its input and take the rest from the settings."""
+    session = open_session(path, settings.threads)
+    wanted = image_input(path, session)
+    if wanted.type not in DTYPES:
+        raise InputError(
+            f"{path} takes {wanted.type}, but images go in as float32, float16 or uint8: export "
+            "it with one of these."
+        )
+    dtype = DTYPES[wanted.type]
+    layout, size = read_shape(path, wanted.shape, settings)
+    notes: tuple[str, ...] = ()
+    gain, offset = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
+    if dtype != "uint8" or settings.normalised:
+        gain, offset = settings.affine()
+        if not settings.normalised:
+            notes = ("no preprocessing was given, so pixels go in scaled to 0..1",)
+    fixed = wanted.shape[0] if isinstance(wanted.shape[0], int) else None
+    return Model(
+        Session(session, wanted.name, pick_output(path, session, settings.name), fixed),
+        geometry=settings.geometry(size),
+        layout=layout,
+        channels=settings.channels,
+        dtype=dtype,
+        gain=gain,
+        offset=offset,
+        kind=settings.kind,
+        softmax=settings.softmax,
+        labels=settings.labels,
+        identity=f"{path.name} {file_digest(path)[:16]} {settings.digest()[:8]}",
+        notes=notes,
+    )
+
+
+class Session:
+    """A session as a function of a batch; a fixed batch size is met by slicing and padding."""
+
+    def __init__(self, session: Any, name: str, output: str, fixed: int | None) -> None:
+        self.session, self.name, self.output, self.fixed = session, name, output, fixed
+
+    def __call__(self, batch: NDArray[Any]) -> NDArray[Any]:
+        if self.fixed is None or self.fixed == len(batch):
+            return self.run(batch)
+        answers = []
+        for start in range(0, len(batch), self.fixed):
+            part = batch[start : start + self.fixed]
+            missing = self.fixed - len(part)
+            padded = np.concatenate([part, np.repeat(part[-1:], missing, axis=0)])
+            answers.append(self.run(padded)[: len(part)])
+        return np.concatenate(answers)
+
+    def run(self, batch: NDArray[Any]) -> NDArray[Any]:
+        answer = np.asarray(self.session.run([self.output], {self.name: batch})[0])
+        return answer.reshape(len(answer), -1) if answer.ndim > 2 else answer
+
+
+def open_session(path: Path, threads: int | None) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # what goes wrong reaches the user as an exception, once
+    if threads is not None:
+        options.intra_op_num_threads = threads
+    try:
+        providers = onnxruntime.get_available_providers()
+        return onnxruntime.InferenceSession(path, options, providers=providers)
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise InputError(f"{path} is not a model ONNX Runtime can load ({reason}).") from None
+
+
+def image_input(path: Path, session: Any) -> Any:
+    inputs = session.get_inputs()
+    images = [given for given in inputs if len(given.shape) == 4]
+    if len(inputs) != 1 or len(images) != 1:
+        shapes = ", ".join(f"{given.name} {given.shape}" for given in inputs)
+        raise InputError(
+            f"{path} takes {shapes}, but one batch of images (four dimensions) is needed."
+        )
+    return images[0]
+
+
+def read_shape(
+    path: Path, shape: list[Any], settings: Settings
+) -> tuple[str, tuple[int, int] | None]:
+    """The layout, and rows and columns where the model fixes them."""
+    if settings.layout is not None:
+        layout = settings.layout
+    else:
+        layout = "NHWC" if shape[3] in (1, 3) and shape[1] not in (1, 3) else "NCHW"
+    if layout not in ("NCHW", "NHWC"):
+        raise InputError(f"The layout is {layout!r}, but it must be NCHW or NHWC.")
+    rows, cols = shape[2:] if layout == "NCHW" else shape[1:3]
+    n_channels = shape[1] if layout == "NCHW" else shape[3]
+    if n_channels == 1:
+        raise InputError(
+            f"{path} takes images of one channel, so it sees no colors to explain: a model with "
+            "three (rgb) is needed."
+        )
+    if isinstance(n_channels, int) and n_channels != 3:
+        raise InputError(
+            f"{path} takes {n_channels} channels in layout {layout}, but three (rgb) are needed: "
+            "export it so, or give its layout."
+        )
+    if isinstance(rows, int) and isinstance(cols, int):
+        return layout, (rows, cols)
+    return layout, None
+
+
+def pick_output(path: Path, session: Any, name: str | None) -> str:
+    """The output of that name, else the first that looks like scores (N, C), else the first."""
+    outputs = session.get_outputs()
+    names = [output.name for output in outputs]
+    if name is not None:
+        if name not in names:
+            raise InputError(f"{path} has no output {name!r}: it has {', '.join(names)}.")
+        return name
+    tables = [o.name for o in outputs if o.type.startswith("tensor(") and len(o.shape) == 2]
+    return str((tables or names)[0])
