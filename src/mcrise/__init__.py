@@ -7,8 +7,9 @@ from .masks import Plan
 from .model import Model
 from .record import Record, load, merge
 from .runtimes import load_model
+from .version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "InputError",

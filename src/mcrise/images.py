@@ -56,6 +56,11 @@ class Geometry:
                 f"The input size is {self.size[0]} x {self.size[1]}, but each side needs at least "
                 f"{SMALLEST_SIDE} pixels."
             )
+        if self.size is not None and self.size[0] * self.size[1] > MOST_PIXELS:
+            raise InputError(
+                f"The input size is {self.size[0]} x {self.size[1]}, but at most {MOST_PIXELS:,} "
+                "pixels are possible."
+            )
         if self.short_side is not None:
             if self.size is None:
                 raise InputError(
@@ -110,19 +115,24 @@ def read(source: Path | str | bytes) -> tuple[Image.Image, tuple[str, ...]]:
     name = "The upload" if isinstance(source, bytes) else str(source)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # ours is the limit
             opened = Image.open(io.BytesIO(source) if isinstance(source, bytes) else source)
             check_extent(name, opened.height, opened.width)
             opened.load()
     except FileNotFoundError:
         raise InputError(f"{name} does not exist: give the path of an image.") from None
+    except (IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        raise InputError(
+            f"{name} cannot be opened ({error.strerror}): give the path of an image."
+        ) from None
     except UnidentifiedImageError:
         raise InputError(
             f"{name} is not an image that Pillow can read: give a PNG or JPEG."
         ) from None
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+    except Image.DecompressionBombError:  # before its size is known here
         raise InputError(
-            f"{name} unpacks to more than {MOST_PIXELS:,} pixels: make it smaller first."
+            f"{name} unpacks to more than the {MOST_PIXELS:,} pixels read here: make it smaller "
+            "first."
         ) from None
     except InputError:
         raise

@@ -52,10 +52,10 @@ def plot_rise(rise: Maps, debiased: Maps) -> Figure:
     low, high = float(rise.values.min()), float(rise.values.max())
     high = high if high > low else low + 1e-6
     axes[0, 1].imshow(rise.values[0], cmap=SEQUENTIAL, vmin=low, vmax=high)
-    axes[0, 1].set_title("RISE")
+    axes[0, 1].set_title("RISE", fontsize=9)
     limit = scale_of([debiased.values])
     show_map(axes[0, 2], debiased.image, debiased.values[0], debiased.se[0], limit)
-    axes[0, 2].set_title("debiased RISE")
+    axes[0, 2].set_title("debiased RISE", fontsize=9)
     colorbar(figure, axes[:, 1:2], Normalize(low, high), SEQUENTIAL, rise.unit)
     label = f"{debiased.unit} when kept"
     colorbar(figure, axes[:, 2:], Normalize(-limit, limit), DIVERGING, label)
@@ -113,10 +113,10 @@ def overlay(
 
 def head(axis: Axes, maps: Maps, panel: int) -> None:
     """The fill's name and its swatch above a panel."""
-    axis.set_title(maps.names[panel], fontsize=9, pad=15)
+    axis.set_title(maps.names[panel], fontsize=9, pad=11 if maps.fills else 6)
     if not maps.fills:
         return
-    swatch = axis.inset_axes((0.2, 1.03, 0.6, 0.09))
+    swatch = axis.inset_axes((0.0, 1.02, 1.0, 0.06))
     swatch.imshow(sample(maps.fills[panel], maps.image), aspect="auto")
     swatch.set_xticks([])
     swatch.set_yticks([])

@@ -26,6 +26,7 @@ from .estimate import FORMULAS, estimate
 from .images import View
 from .maps import Maps
 from .masks import CHUNK, Masks, Plan, draw
+from .version import VERSION
 
 FORMAT = 1  # of the file; raised when an older mcrise could misread a newer file
 MOST_CLASSES = 10_000
@@ -217,9 +218,7 @@ def stacked(scores: list[NDArray[np.float32]], n_classes: int) -> NDArray[np.flo
 
 
 def versions() -> dict[str, str]:
-    from . import __version__
-
-    return {"mcrise": __version__, "numpy": np.__version__, "python": platform.python_version()}
+    return {"mcrise": VERSION, "numpy": np.__version__, "python": platform.python_version()}
 
 
 def write_atomically(path: Path, arrays: dict[str, NDArray[Any]]) -> None:

@@ -4,14 +4,14 @@ import sys
 
 import click
 
-from .. import __version__
 from ..errors import InputError, McriseError
+from ..version import VERSION
 from .demo import demo
 from .explain import explain, show
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="mcrise")
+@click.version_option(VERSION, prog_name="mcrise")
 def cli() -> None:
     """Which colors, where in an image, a model's decision depends on."""
 
@@ -34,6 +34,9 @@ def main() -> None:
     except McriseError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2 if isinstance(error, InputError) else 1)
+    except MemoryError as error:
+        click.echo(f"Error: Out of memory ({error}): give a smaller image or --size.", err=True)
+        sys.exit(1)
     except BrokenPipeError:  # `mcrise ... | head`
         sys.stderr.close()
         sys.exit(1)

@@ -21,10 +21,12 @@ def demo(out: Path) -> None:
     model = load_model("demo")
     for name, draw_sign in SIGNS.items():
         picture = draw_sign()
-        run = steps(picture, model, n_masks=N_MASKS)
+        # The washed-out sign is hardly recognised as it is: paint less of it at a time.
+        washed_out = name.startswith("washed-out")
+        run = steps(picture, model, n_masks=N_MASKS, mask_prob=0.15 if washed_out else 0.5)
         record = last(with_progress(run, N_MASKS, f"{name:<26}"))
         targets = [record.resolve(None)]
-        if name.startswith("washed-out"):  # the error analysis of the paper: two classes compared
+        if washed_out:  # the error analysis of the paper: two classes compared
             targets.append(record.resolve("priority road"))
         record.save(out / name / "run.npz")
         picture.save(out / f"{name}.png")

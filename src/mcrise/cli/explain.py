@@ -1,7 +1,9 @@
 """`mcrise explain` and `mcrise show`: from an image to maps, and from a record to maps again."""
 
 import json
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,30 +65,56 @@ def explain(
     Writes run.npz, maps.png and summary.json. An unfinished run of the same plan found in the
     folder goes on; a finished one is only drawn again.
     """
-    model = load_model(spec, **settings)
     folder = out or Path(f"{image}.mcrise")
+    check_writable(folder)
+    model = load_model(spec, **settings)
     run = steps(
         image, model, fills=fills, grid=grid, mask_prob=mask_prob, n_masks=n_masks, seed=seed,
         batch_size=batch_size, resume=None if overwrite else earlier(folder),
     )  # fmt: skip
     try:
-        record = watch(run, folder / RUN, checkpoint, n_masks, quiet or as_json)
+        record = watch(known(run, targets), folder / RUN, checkpoint, n_masks, quiet or as_json)
     except RecordError as error:
+        difference = str(error).rpartition(": ")[2]
         raise RecordError(
-            f"{folder} holds another run ({error}): choose another --out, or --overwrite it."
+            f"{folder} holds another run ({difference}): choose another --out, or --overwrite it."
         ) from None
     finish(record, targets, estimator, folder, as_json, quiet, model.notes)
 
 
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that cannot be made or written, before any call of the model is spent."""
+    place = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        reason = "no permission" if place.is_dir() else f"{place} is a file"
+        raise InputError(f"The folder {folder} cannot be written ({reason}): choose another --out.")
+
+
 def earlier(folder: Path) -> Record | None:
     """The record in a folder, if there is one."""
-    return records.load(folder / RUN) if (folder / RUN).exists() else None
+    if not (folder / RUN).exists():
+        return None
+    try:
+        return records.load(folder / RUN)
+    except RecordError as error:
+        found = str(error).rpartition(": ")[0]  # without its advice to run the explanation again
+        raise RecordError(f"{found}: choose another --out, or --overwrite it.") from None
 
 
-def watch(run: Any, path: Path, checkpoint: float, n_masks: int, silent: bool) -> Record:
-    """Follow a run to its end with a bar, saving on the way."""
+def known(run: Iterator[Record], targets: Sequence[str]) -> Iterator[Record]:
+    """Pass a run on, refusing targets the model does not have after one chunk, not after all."""
+    for record in run:
+        for target in targets:
+            record.resolve(target)
+        yield record
+
+
+def watch(
+    run: Iterator[Record], path: Path, checkpoint: float, n_masks: int, silent: bool
+) -> Record:
+    """Follow a run to its end, saving on the way; with a bar where someone watches."""
     saved = checkpointed(run, path, checkpoint)
-    shown = saved if silent else with_progress(saved, n_masks)
+    shown = with_progress(saved, n_masks) if sys.stderr.isatty() and not silent else saved
     try:
         return last(shown)
     except McriseError as error:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageFont
+from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 SIZE = 192  # pixels of a finished picture
 FINE = 4 * SIZE  # it is drawn four times larger and reduced, so that edges are smooth
@@ -34,8 +34,8 @@ def turn_right_ahead() -> Image.Image:
 
 
 def washed_out_priority_road() -> Image.Image:
-    """Overexposed until the yellow center is nearly white, as in the paper's error analysis."""
-    return sign(draw_washed_out)
+    """The sun glares off its center, so that the yellow is gone, as in the paper's figure 6."""
+    return sign(draw_faded_priority_road, glare=0.25)
 
 
 SIGNS: dict[str, Callable[[], Image.Image]] = {
@@ -48,13 +48,16 @@ SIGNS: dict[str, Callable[[], Image.Image]] = {
 }
 
 
-def sign(paint: Callable[[Draw], None]) -> Image.Image:
+def sign(paint: Callable[[Draw], None], glare: float = 0.0) -> Image.Image:
     """Paint a sign before a blurred street, and reduce it to its final size."""
     picture = street()
     paint(ImageDraw.Draw(picture))
+    if glare:
+        shine = Image.new("L", picture.size, 0)
+        disk(ImageDraw.Draw(shine), glare, "white")
+        picture.paste("white", mask=shine.filter(ImageFilter.GaussianBlur(FINE / 14)))
     small = picture.resize((SIZE, SIZE), Image.Resampling.LANCZOS)
-    soft = small.filter(ImageFilter.GaussianBlur(0.8))
-    return ImageEnhance.Brightness(soft).enhance(0.92)
+    return small.filter(ImageFilter.GaussianBlur(0.8))
 
 
 def street() -> Image.Image:
@@ -98,21 +101,22 @@ def draw_no_entry(draw: Draw) -> None:
     )
 
 
-def draw_priority_road(draw: Draw, face: str = YELLOW, frame: str = WHITE) -> None:
+def draw_priority_road(draw: Draw) -> None:
     polygon(draw, 4, 0.46, 45, BLACK)
-    polygon(draw, 4, 0.45, 45, frame)
-    polygon(draw, 4, 0.32, 45, face)
+    polygon(draw, 4, 0.45, 45, WHITE)
+    polygon(draw, 4, 0.32, 45, YELLOW)
 
 
-def draw_washed_out(draw: Draw) -> None:
-    draw_priority_road(draw, face="#f4efe0", frame="#fbfbf8")
+def draw_faded_priority_road(draw: Draw) -> None:
+    polygon(draw, 4, 0.45, 45, "#c8c8c6")
+    polygon(draw, 4, 0.32, 45, "#f6ead0")
 
 
 def draw_speed_limit_50(draw: Draw) -> None:
     disk(draw, 0.41, WHITE)
     disk(draw, 0.40, RED)
     disk(draw, 0.30, WHITE)
-    text(draw, "50", 0.32, BLACK)
+    text(draw, "50", 0.44, BLACK)
 
 
 def draw_turn_right(draw: Draw) -> None:

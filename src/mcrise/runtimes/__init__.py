@@ -28,11 +28,12 @@ def load_model(spec: Any, **given: Any) -> Model:
     if str(spec) == "demo":
         from ..demo import MODEL as spec
     path = Path(spec)
-    if path.suffix in (".onnx", ".pt", ".pt2"):
+    kind = path.suffix.lower()
+    if kind in (".onnx", ".pt", ".pt2"):
         if not path.is_file():
             raise InputError(f"The model {path} does not exist: give the path of the file.")
         settings = read_settings(path, given)
-        if path.suffix == ".onnx":
+        if kind == ".onnx":
             from .onnx import from_file
         else:
             from .torch import from_file

@@ -1,5 +1,7 @@
 """ONNX files, through ONNX Runtime."""
 
+import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..model import Model
-from .settings import Settings, file_digest
+from .settings import Settings, file_digest, size_named
 
 DTYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(uint8)": "uint8"}
 
@@ -25,15 +27,19 @@ def from_file(path: Path, settings: Settings) -> Model:
     dtype = DTYPES[wanted.type]
     layout, size = read_shape(path, wanted.shape, settings)
     notes: tuple[str, ...] = ()
+    if settings.layout is None and not {wanted.shape[1], wanted.shape[3]} & {1, 3}:
+        notes = ("the model does not say where its channels are, so NCHW was assumed",)
     gain, offset = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
     if dtype != "uint8" or settings.normalised:
         gain, offset = settings.affine()
         if not settings.normalised:
-            notes = ("no preprocessing was given, so pixels go in scaled to 0..1",)
+            notes += ("no preprocessing was given, so pixels go in scaled to 0..1",)
     fixed = wanted.shape[0] if isinstance(wanted.shape[0], int) else None
+    geometry = settings.geometry(size)
+    output = pick_output(path, session, settings.name)
     return Model(
-        Session(session, wanted.name, pick_output(path, session, settings.name), fixed),
-        geometry=settings.geometry(size),
+        Session(session, wanted.name, output, fixed, geometry.size),
+        geometry=geometry,
         layout=layout,
         channels=settings.channels,
         dtype=dtype,
@@ -42,7 +48,7 @@ def from_file(path: Path, settings: Settings) -> Model:
         kind=settings.kind,
         softmax=settings.softmax,
         labels=settings.labels,
-        identity=f"{path.name} {file_digest(path)[:16]} {settings.digest()[:8]}",
+        identity=f"{path.name} {weights_digest(path)[:16]} {settings.digest()[:8]}",
         notes=notes,
     )
 
@@ -50,8 +56,11 @@ def from_file(path: Path, settings: Settings) -> Model:
 class Session:
     """A session as a function of a batch; a fixed batch size is met by slicing and padding."""
 
-    def __init__(self, session: Any, name: str, output: str, fixed: int | None) -> None:
-        self.session, self.name, self.output, self.fixed = session, name, output, fixed
+    def __init__(
+        self, session: Any, name: str, output: str, fixed: int | None, size: tuple[int, int] | None
+    ) -> None:
+        self.session, self.name, self.output = session, name, output
+        self.fixed, self.size = fixed, size
 
     def __call__(self, batch: NDArray[Any]) -> NDArray[Any]:
         if self.fixed is None or self.fixed == len(batch):
@@ -65,7 +74,8 @@ class Session:
         return np.concatenate(answers)
 
     def run(self, batch: NDArray[Any]) -> NDArray[Any]:
-        answer = np.asarray(self.session.run([self.output], {self.name: batch})[0])
+        with size_named(self.size):
+            answer = np.asarray(self.session.run([self.output], {self.name: batch})[0])
         return answer.reshape(len(answer), -1) if answer.ndim > 2 else answer
 
 
@@ -81,7 +91,10 @@ def open_session(path: Path, threads: int | None) -> Any:
         return onnxruntime.InferenceSession(path, options, providers=providers)
     except Exception as error:
         reason = str(error).strip().partition("\n")[0]
-        raise InputError(f"{path} is not a model ONNX Runtime can load ({reason}).") from None
+        raise InputError(
+            f"{path} is not a model that ONNX Runtime can load ({reason.rstrip('.')}): export or "
+            "download it again."
+        ) from None
 
 
 def image_input(path: Path, session: Any) -> Any:
@@ -132,3 +145,19 @@ def pick_output(path: Path, session: Any, name: str | None) -> str:
         return name
     tables = [o.name for o in outputs if o.type.startswith("tensor(") and len(o.shape) == 2]
     return str((tables or names)[0])
+
+
+def weights_digest(path: Path) -> str:
+    """The digest of the file and of those beside it that it says hold its large weights."""
+    content = path.read_bytes()
+    # The protobuf of {key: "location", value: <file name>}; torch's exporter writes model.onnx.data
+    named = {
+        content[match.end() : match.end() + match[1][0]]
+        for match in re.finditer(rb"\n\x08location\x12([\x01-\x7f])", content, re.DOTALL)
+    }
+    digests = [
+        file_digest(beside)
+        for name in sorted(named)
+        if (beside := path.parent / name.decode(errors="replace")).is_file()
+    ]
+    return hashlib.sha256(" ".join([file_digest(path), *digests]).encode()).hexdigest()

@@ -1,0 +1,139 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import mcrise
+from mcrise.cli import cli, main
+from mcrise.demo.signs import stop
+
+
+@pytest.fixture
+def image(tmp_path):
+    stop().save(tmp_path / "stop.png")
+    return tmp_path / "stop.png"
+
+
+def run(*arguments):
+    """The command as a user types it, but for the process: raises SystemExit like main."""
+    cli([str(argument) for argument in arguments], standalone_mode=False)
+
+
+def test_explain_writes_a_record_a_picture_and_a_summary(image, capsys):
+    run("explain", image, "--model", "demo", "--n-masks", 128)
+    folder = image.with_name("stop.png.mcrise")
+    assert sorted(path.name for path in folder.iterdir()) == ["maps.png", "run.npz", "summary.json"]
+    assert mcrise.load(folder).n_masks == 128
+    with Image.open(folder / "maps.png") as picture:
+        assert picture.width > 800
+    shown = capsys.readouterr()
+    assert "Predicted: stop" in shown.out
+    assert str(folder / "maps.png") in shown.out
+    assert shown.err == ""  # the bar is for a terminal
+
+
+def test_json_is_alone_on_stdout(image, capsys):
+    run("explain", image, "--model", "demo", "--n-masks", 64, "--json")
+    shown = capsys.readouterr()
+    summary = json.loads(shown.out)
+    assert summary["predicted"][0]["label"] == "stop"
+    assert summary["n_masks"] == 64
+    assert [spot["fill"] for spot in summary["maps"][0]["strongest"]] == summary["fills"]
+
+
+def test_quiet_says_nothing(image, capsys):
+    run("explain", image, "--model", "demo", "--n-masks", 64, "--quiet")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_finished_run_is_drawn_again_without_calls_and_more_masks_go_on(image, monkeypatch):
+    monkeypatch.chdir(image.parent)
+    (image.parent / "counted.py").write_text(
+        "import numpy as np\n"
+        "calls = []\n"
+        "def model(images):\n"
+        "    calls.append(len(images))\n"
+        "    red = images[..., 0].mean((1, 2)) / 255\n"
+        "    return np.stack([red, 1 - red], axis=1)\n"
+    )
+    arguments = ("explain", image, "--model", "counted:model", "--quiet", "--size", "32x32")
+    run(*arguments, "--n-masks", 128)
+    import counted
+
+    assert sum(counted.calls) == 129
+    run(*arguments, "--n-masks", 128)
+    assert sum(counted.calls) == 129
+    run(*arguments, "--n-masks", 256)
+    assert sum(counted.calls) == 257
+
+
+def test_overwrite_replaces_another_run(image):
+    folder = image.with_name("stop.png.mcrise")
+    run("explain", image, "--model", "demo", "--n-masks", 64, "--quiet")
+    run("explain", image, "--model", "demo", "--n-masks", 64, "--seed", 5, "--quiet", "--overwrite")
+    assert mcrise.load(folder).plan.seed == 5
+
+
+def test_show_draws_other_classes_and_estimators_without_a_model(image, capsys):
+    run("explain", image, "--model", "demo", "--n-masks", 64, "--quiet")
+    folder = image.with_name("stop.png.mcrise")
+    run("show", folder, "--target", "yield", "--target", "no entry", "--out", folder / "other")
+    out = capsys.readouterr().out
+    assert "yield: 64 masks" in out
+    assert "no entry: 64 masks" in out
+    run("show", folder / "run.npz", "--estimator", "debiased")
+    assert (folder / "rise.png").exists()
+
+
+def test_colors_and_fills_are_the_same_option(image):
+    for option in ("--colors", "--fills"):
+        run("explain", image, "--model", "demo", option, "red,gray", "--n-masks", 64, "--quiet",
+            "--overwrite")  # fmt: skip
+        record = mcrise.load(image.with_name("stop.png.mcrise"))
+        assert [fill.name for fill in record.plan.fills] == ["red", "gray"]
+
+
+def test_the_command_and_the_library_say_the_same(image):
+    run("explain", image, "--model", "demo", "--n-masks", 64, "--quiet", "--grid", "4x6")
+    record = mcrise.load(image.with_name("stop.png.mcrise"))
+    library = mcrise.explain(image, mcrise.load_model("demo"), n_masks=64, grid=(4, 6))
+    assert np.array_equal(record.maps().values, library.maps().values)
+
+
+def test_version_and_module_work_in_a_process_of_their_own():
+    printed = subprocess.run(
+        [sys.executable, "-m", "mcrise", "--version"], capture_output=True, text=True, check=True
+    )
+    assert printed.stdout.strip() == f"mcrise, version {mcrise.__version__}"
+
+
+def test_demo_explains_every_sign_and_says_where_the_pictures_are(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys.modules["mcrise.cli.demo"], "N_MASKS", 64)
+    run("demo", "--out", tmp_path)
+    out = capsys.readouterr().out
+    assert out.count("maps.png") == 1
+    assert len(list(tmp_path.glob("*/maps.png"))) == 6
+    assert str(tmp_path) in out
+
+
+def test_ctrl_c_keeps_what_was_computed(image, monkeypatch, capsys):
+    def impatient(self, batch):
+        if len(batch) > 1:
+            impatient.calls += 1
+        if impatient.calls > 5:
+            raise KeyboardInterrupt
+        return original(self, batch)
+
+    impatient.calls = 0
+    original = mcrise.Model.scores
+    monkeypatch.setattr(mcrise.Model, "scores", impatient)
+    argv = ["mcrise", "explain", str(image), "--model", "demo", "--n-masks", "640"]
+    monkeypatch.setattr(sys, "argv", argv)
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 130
+    assert "goes on from there" in capsys.readouterr().err
+    assert mcrise.load(image.with_name("stop.png.mcrise")).n_masks == 128

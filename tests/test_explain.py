@@ -1,0 +1,227 @@
+import numpy as np
+import pytest
+
+import mcrise
+from mcrise.errors import InputError, ModelError, RecordError
+from mcrise.explain import checkpointed, steps
+from mcrise.images import unit_float
+from mcrise.masks import CHUNK
+from mcrise.record import load
+from planted import Counting, PatchModel, constant_model, gray_image, photo
+
+MODEL = PatchModel(slice(4, 12), slice(4, 12))
+
+
+class FailsAt:
+    """Raises at its n-th call."""
+
+    def __init__(self, call):
+        self.call, self.n_calls = call, 0
+
+    def __call__(self, images):
+        self.n_calls += 1
+        if self.n_calls == self.call:
+            raise ValueError("out of memory\nsecond line")
+        return MODEL(images)
+
+
+def test_the_model_is_called_on_exactly_the_masks_and_once_on_the_untouched_image():
+    model = Counting(MODEL)
+    record = mcrise.explain(photo(16, 16), model, n_masks=100, batch_size=16)
+    assert record.n_masks == 128  # whole chunks
+    assert model.n_images == 128 + 1
+    assert set(model.batches) == {1, 16}
+    np.testing.assert_allclose(record.untouched, MODEL(photo(16, 16)[None])[0], rtol=1e-6)
+
+
+def test_steps_yields_the_record_as_it_grows():
+    sizes = [record.n_masks for record in steps(photo(16, 16), MODEL, n_masks=256)]
+    assert sizes == [64, 128, 192, 256]
+
+
+def test_a_callable_gets_the_dtype_and_range_of_the_image_it_was_given():
+    seen = []
+
+    def model(images):
+        seen.append((images.dtype, images.shape[1:], images.min(), images.max()))
+        return constant_model(images)
+
+    mcrise.explain(photo(16, 24), model, n_masks=64)
+    mcrise.explain(unit_float(photo(16, 24)), model, n_masks=64)
+    for dtype, _, low, high in seen[:3]:
+        assert (dtype, low, high) == (np.uint8, 0, 255)
+    for dtype, shape, low, high in seen[3:]:
+        assert dtype == np.float32
+        assert shape == (16, 24, 3)
+        assert low >= 0
+        assert 0.9 < high <= 1
+
+
+def test_the_batch_size_changes_no_bit_for_a_model_that_does_not_depend_on_it():
+    one, sixteen, all_at_once = (
+        mcrise.explain(photo(16, 16), MODEL, n_masks=256, batch_size=size).maps(0)
+        for size in (1, 16, 64)
+    )
+    assert np.array_equal(one.values, sixteen.values)
+    assert np.array_equal(one.values, all_at_once.values)
+
+
+def test_the_batch_size_hardly_matters_to_onnx_runtime():
+    model = mcrise.load_model("demo")
+    one, sixteen, all_at_once = (
+        mcrise.explain(photo(96, 96), model, n_masks=128, batch_size=size).maps(14).values
+        for size in (1, 16, 64)
+    )
+    np.testing.assert_allclose(one, sixteen, atol=1e-5)
+    np.testing.assert_allclose(one, all_at_once, atol=1e-5)
+
+
+def test_the_same_run_twice_is_the_same_to_the_bit_with_the_real_model():
+    model = mcrise.load_model("demo")
+    a, b = (mcrise.explain(photo(96, 96), model, n_masks=128).maps(14) for _ in range(2))
+    assert np.array_equal(a.values, b.values)
+    assert np.array_equal(a.se, b.se)
+
+
+def test_batch_size_auto_picks_a_divisor_of_a_chunk_and_writes_it_down():
+    record = mcrise.explain(photo(16, 16), MODEL, n_masks=64, batch_size="auto")
+    assert record.batch_size in (4, 8, 16, 32, 64)
+
+
+@pytest.mark.parametrize("batch_size", [0, 3, 48, 128, "many"])
+def test_a_batch_that_would_straddle_chunks_is_refused(batch_size):
+    with pytest.raises(InputError, match="divide a chunk"):
+        mcrise.explain(photo(16, 16), MODEL, n_masks=64, batch_size=batch_size)
+
+
+@pytest.mark.parametrize("n_masks", [0, -5])
+def test_no_masks_are_refused(n_masks):
+    with pytest.raises(InputError, match="at least 1"):
+        mcrise.explain(photo(16, 16), MODEL, n_masks=n_masks)
+
+
+def test_a_model_that_fails_is_one_sentence_and_nothing_before_it_is_lost():
+    with pytest.raises(ModelError, match=r"chunk 2.*ValueError: out of memory") as caught:
+        mcrise.explain(photo(16, 16), FailsAt(1 + 2 * 2 + 2), n_masks=512)
+    assert "\n" not in str(caught.value)
+    assert caught.value.record.n_masks == 2 * CHUNK
+
+
+def test_a_failed_run_is_saved_and_goes_on(tmp_path):
+    path = tmp_path / "run.npz"
+    model = FailsAt(1 + 2 * 2 + 2)  # two batches a chunk, in the third
+    with pytest.raises(ModelError):
+        mcrise.explain(photo(16, 16), model, n_masks=512, save=path)
+    assert load(path).n_masks == 2 * CHUNK
+    before = model.n_calls
+    record = mcrise.explain(photo(16, 16), model, n_masks=512, save=path)
+    assert model.n_calls - before == 2 * 6
+    whole = mcrise.explain(photo(16, 16), MODEL, n_masks=512)
+    assert np.array_equal(record.maps(0).values, whole.maps(0).values)
+
+
+def test_a_record_of_another_run_is_not_continued(tmp_path):
+    path = tmp_path / "run.npz"
+    mcrise.explain(photo(16, 16), MODEL, n_masks=64, save=path)
+    with pytest.raises(RecordError, match="seed, kind of score"):
+        mcrise.explain(photo(16, 16), MODEL, n_masks=64, seed=1, scores="any", save=path)
+
+
+def test_a_watcher_that_stops_listening_leaves_a_saved_record(tmp_path):
+    run = checkpointed(steps(photo(16, 16), MODEL, n_masks=640), tmp_path / "run.npz")
+    for record in run:
+        if record.n_masks == 192:
+            break
+    run.close()
+    assert load(tmp_path / "run.npz").n_masks == 192
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (lambda n: np.full((n, 2), np.nan), "NaN"),
+        (lambda n: np.tile([4.0, -2.0], (n, 1)), "softmax"),
+        (lambda n: np.tile([0.4, 0.4], (n, 1)), "not probabilities"),
+        (lambda n: np.full(n, 0.5), r"shape \(1,\)"),
+        (lambda n: np.zeros((n + 1, 2)), r"shape \(2, 2\)"),
+        (lambda n: "yes", r"shape \(\)"),
+    ],
+    ids=["nan", "logits", "sums", "one-dimension", "too-many", "text"],
+)
+def test_scores_that_make_no_sense_are_refused_with_the_remedy(answer, sentence):
+    with pytest.raises(ModelError, match=sentence):
+        mcrise.explain(photo(16, 16), lambda images: answer(len(images)), n_masks=64)
+
+
+def test_a_model_that_changes_its_number_of_classes_is_noticed():
+    def model(images):
+        return np.full(
+            (len(images), 2 if len(images) == 1 else 4), 0.5 if len(images) == 1 else 0.25
+        )
+
+    with pytest.raises(ModelError, match="4 scores per image after 2"):
+        mcrise.explain(photo(16, 16), model, n_masks=64)
+
+
+@pytest.mark.parametrize(
+    ("kind", "scores", "fine"),
+    [("independent", [0.9, 0.9], True), ("independent", [1.5, 0.0], False),
+     ("any", [7.0, -3.0], True), ("probability", [0.9, 0.1], True)],
+)  # fmt: skip
+def test_scores_are_checked_by_their_kind(kind, scores, fine):
+    def run():
+        return mcrise.explain(
+            photo(16, 16), lambda images: np.tile(scores, (len(images), 1)), n_masks=64, scores=kind
+        )
+
+    if fine:
+        assert run().maps(0).unit == (
+            "change of score" if kind == "any" else "change of probability"
+        )
+    else:
+        with pytest.raises(ModelError, match="in 0"):
+            run()
+
+
+def test_a_model_that_sees_little_under_masks_is_told_of():
+    def shy(images):  # confident on the whole image only
+        p = (
+            np.where((images == 128).all(axis=(1, 2, 3)), 0.98, 0.01)
+            + 0.001 * images.std((1, 2, 3)) / 255
+        )
+        return np.stack([p, 1 - p], axis=1)
+
+    notes = mcrise.explain(gray_image(16, 16), shy, n_masks=256).maps(0).notes
+    assert any(
+        "under masks the score averages 0.01" in note and "try 0.2" in note for note in notes
+    )
+
+
+def test_a_map_that_is_all_noise_says_so_and_what_would_help():
+    rng = np.random.default_rng(0)
+
+    def noise(images):
+        p = rng.random(len(images))
+        return np.stack([p, 1 - p], axis=1)
+
+    maps = mcrise.explain(photo(32, 32), noise, n_masks=512).maps(0)
+    assert maps.relative_error > 1
+    assert any("1,536 more masks would halve its error" in note for note in maps.notes)
+
+
+def test_a_model_that_ignores_the_image_is_told_of():
+    maps = mcrise.explain(photo(16, 16), constant_model, n_masks=64).maps(0)
+    assert "does not look at the image" in maps.notes[0]
+
+
+def test_a_progress_bar_shows_speed_and_time_left(capsys):
+    mcrise.explain(photo(16, 16), MODEL, n_masks=128, progress=True)
+    shown = capsys.readouterr()
+    assert "128/128" in shown.err
+    assert "masks/s" in shown.err
+    assert shown.out == ""
+
+
+def test_something_that_cannot_be_called_is_no_model():
+    with pytest.raises(InputError, match="dict"):
+        mcrise.explain(photo(16, 16), {}, n_masks=64)

@@ -1,0 +1,127 @@
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import mcrise
+from mcrise.errors import InputError
+from mcrise.images import Geometry
+from planted import PatchModel, photo
+
+
+def saved(picture, path, **options):
+    picture.save(path, **options)
+    return path
+
+
+def test_a_picture_without_geometry_is_shown_as_it_is(tmp_path):
+    pixels = photo(20, 30)
+    view = Geometry().view(saved(Image.fromarray(pixels), tmp_path / "a.png"))
+    assert np.array_equal(view.pixels, pixels)
+    assert view.box == (0, 0, 20, 30)
+    assert view.notes == ()
+
+
+def test_the_short_side_is_resized_and_the_middle_cut_out():
+    picture = Image.fromarray(photo(200, 300))
+    view = Geometry((64, 64), short_side=80, filter="bicubic").view(picture)
+    assert view.pixels.shape == (64, 64, 3)
+    assert view.original_size == (200, 300)
+    np.testing.assert_allclose(view.box, (20, 70, 180, 230))  # 64 of 80 is 160 of 200
+    resized = picture.resize((120, 80), Image.Resampling.BICUBIC)
+    expected = np.asarray(resized.crop((28, 8, 92, 72))).astype(int)
+    assert np.abs(view.pixels - expected).max() <= 2  # one step or two
+
+
+def test_without_a_short_side_the_whole_picture_is_squeezed():
+    view = Geometry((32, 16)).view(photo(100, 50))
+    assert view.pixels.shape == (32, 16, 3)
+    assert view.box == (0, 0, 100, 50)
+
+
+def test_a_picture_is_turned_upright(tmp_path):
+    pixels = photo(20, 30)
+    exif = Image.Exif()
+    exif[274] = 6  # the camera was turned
+    path = saved(Image.fromarray(pixels), tmp_path / "a.png", exif=exif)
+    view = Geometry().view(path)
+    assert np.array_equal(view.pixels, np.rot90(pixels, -1))
+    assert "upright" in view.notes[0]
+
+
+@pytest.mark.parametrize(
+    "mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr", "HSV", "LAB", "I", "F", "I;16"]
+)
+def test_every_mode_pillow_reads_becomes_rgb_and_it_is_said(mode):
+    source = Image.fromarray(photo(12, 16))
+    if mode == "I;16":
+        picture = Image.fromarray(np.asarray(source.convert("L")).astype(np.uint16) * 257)
+    elif mode == "HSV":
+        picture = source.convert("HSV")
+    elif mode == "LAB":
+        picture = Image.new("LAB", (16, 12))
+    else:
+        picture = source.convert(mode)
+    view = Geometry().view(picture)
+    assert view.pixels.shape == (12, 16, 3)
+    assert view.pixels.dtype == np.uint8
+    assert bool(view.notes) == (mode != "RGB")
+    if mode in ("L", "I", "F", "I;16"):
+        luma = np.asarray(source.convert("L")).astype(int)
+        assert np.abs(view.pixels[..., 0] - luma).max() <= 1
+
+
+def test_transparent_parts_are_laid_over_white():
+    clear = np.zeros((10, 10, 4), np.uint8)
+    assert (Geometry().view(Image.fromarray(clear)).pixels == 255).all()
+    assert (Geometry().view(clear).pixels == 255).all()
+
+
+def test_gray_arrays_are_repeated_in_three_channels():
+    view = Geometry().view(photo(10, 10)[..., 0])
+    assert view.pixels.shape == (10, 10, 3)
+    assert view.notes
+
+
+@pytest.mark.parametrize(
+    ("array", "hint"),
+    [
+        (np.zeros((1, 1, 3), np.uint8), "at least 8"),
+        (np.zeros((4, 3, 20, 20), np.uint8), "one image"),
+        (np.zeros((20, 20, 5), np.uint8), "channels last"),
+        (np.zeros((20, 20, 3), np.int64), "int64"),
+        (np.full((20, 20, 3), 200.0), "divide by 255"),
+        (np.full((20, 20, 3), np.nan), "0..1"),
+    ],
+    ids=["tiny", "batch", "channels", "dtype", "range", "nan"],
+)
+def test_arrays_that_are_no_image_are_refused(array, hint):
+    with pytest.raises(InputError, match=hint):
+        Geometry().view(array)
+
+
+@pytest.mark.parametrize("size", [(8, 8), (9, 31), (100, 8), (17, 23)])
+@pytest.mark.parametrize("grid", [(8, 8), (3, 5), (20, 20), (1, 1)])
+def test_any_size_from_eight_pixels_up_works_with_any_grid(size, grid):
+    model = PatchModel(slice(0, 4), slice(0, 4))
+    maps = mcrise.explain(photo(*size), model, n_masks=64, grid=grid).maps()
+    assert maps.values.shape == (5, *size)
+    assert np.isfinite(maps.values).all()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"filter": "magic"}, {"short_side": 64}, {"size": (64, 64), "short_side": 32},
+     {"size": (2, 2)}],
+    ids=str,
+)  # fmt: skip
+def test_impossible_geometry_is_refused(wrong):
+    with pytest.raises(InputError):
+        Geometry(**wrong)
+
+
+def test_bytes_of_a_file_are_read_too():
+    buffer = io.BytesIO()
+    Image.fromarray(photo(10, 12)).save(buffer, "PNG")
+    assert Geometry().view(buffer.getvalue()).pixels.shape == (10, 12, 3)
