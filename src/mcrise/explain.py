@@ -23,6 +23,8 @@ from .model import Model, as_model
 from .record import Record, load
 
 CHECKPOINT_SECONDS = 10.0
+TOLERANCE, CAP = 0.25, 8000  # of n_masks="auto"; the paper spends 8000 calls on every image
+FIRST_LOOK = 256  # masks, before which an error cannot be told
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)  # whole batches only: a batch never straddles a chunk
 
 
@@ -31,7 +33,10 @@ def steps(
     model: Any,
     *,
     fills: str | Sequence[Fill] = "rgbwk",
-    n_masks: int = 2000,
+    n_masks: int | str = 2000,
+    tolerance: float = TOLERANCE,
+    cap: int = CAP,
+    target: int | str | None = None,
     mask_prob: float = 0.5,
     grid: tuple[int, int] = (8, 8),
     seed: int = 0,
@@ -46,16 +51,16 @@ def steps(
     what `load_model` gives or any callable from images (N, H, W, 3) to scores (N, C); it gets the
     dtype and range of the image, in a buffer that the next batch reuses. `scores` says what it
     returns: `probability` (rows sum to one; the default), `independent` (0..1 each) or `any`.
-    `n_masks` is rounded up to whole chunks of 64. With `resume`, chunks it has are not asked again.
+    `n_masks` is rounded up to whole chunks of 64; see `grow` for "auto", `tolerance`, `cap` and
+    `target`. With `resume`, chunks it has are not asked again.
     """
-    if n_masks < 1:
-        raise InputError(f"n_masks is {n_masks}, but at least 1 is needed; 1000 is a good start.")
+    check_amount(n_masks, tolerance, cap)
     model = as_model(model, scores, None if labels is None else tuple(labels))
     view = model.view(image)
     chosen = fill_kinds.parse(fills, view.pixels) if isinstance(fills, str) else tuple(fills)
     plan = Plan((view.pixels.shape[0], view.pixels.shape[1]), chosen, grid, mask_prob, seed)
-    canvas = model.canvas(view.pixels, plan.fills)
     if resume is None:
+        canvas = model.canvas(view.pixels, plan.fills)
         untouched = ask(model, canvas.untouched(), "the untouched image", None)[0]
         if batch_size == "auto":
             batch_size = fastest_batch(model, plan, canvas)
@@ -64,20 +69,91 @@ def steps(
         )
     else:
         record = resume
+        size = record.batch_size if batch_size == "auto" else check_batch(batch_size)
         expected = Record(
-            plan, view, record.untouched, model.labels, model.kind,
-            record.batch_size if batch_size == "auto" else check_batch(batch_size), model.identity,
-        )  # fmt: skip
+            plan, view, record.untouched, model.labels, model.kind, size, model.identity
+        )
         if different := expected.differences(record):
             raise RecordError(
-                f"the record to continue is of another run: it differs in {', '.join(different)}"
+                f"The record to continue is of another run: it differs in {', '.join(different)}."
             )
+    yield from grow(record, model, n_masks=n_masks, tolerance=tolerance, cap=cap, target=target)
+
+
+def grow(
+    record: Record,
+    model: Any,
+    *,
+    n_masks: int | str,
+    tolerance: float = TOLERANCE,
+    cap: int = CAP,
+    target: int | str | None = None,
+) -> Iterator[Record]:
+    """Add chunks to a record until it has `n_masks`; yields it each time it has grown.
+
+    With n_masks="auto" until the relative error of the map of `target` is below `tolerance`, or
+    `cap` masks are reached; `record.verdict` then says which.
+    """
+    check_amount(n_masks, tolerance, cap)
+    model = as_model(model)
+    if model.identity != record.model:
+        raise RecordError(
+            f"The record is of the model {record.model!r}, not of {model.identity!r}: continue it "
+            "with the model it was begun with."
+        )
+    canvas = model.canvas(record.view.pixels, record.plan.fills)
     buffer = canvas.batch(CHUNK)
-    for chunk in range(-(-n_masks // CHUNK)):
-        if chunk not in record.scores:
-            paint(plan, canvas, draw(plan, chunk), buffer)
-            record.add(chunk, chunk_scores(model, buffer, record, chunk))
-        yield record
+    automatic = n_masks == "auto"
+    done, record.verdict = 0, ""
+    record.goal = whole_chunks(min(FIRST_LOOK, cap) if automatic else int(n_masks))
+    while True:
+        for chunk in range(done // CHUNK, record.goal // CHUNK):
+            if chunk not in record.scores:
+                paint(record.plan, canvas, draw(record.plan, chunk), buffer)
+                record.add(chunk, chunk_scores(model, buffer, record, chunk))
+            yield record
+        if not automatic:
+            return
+        # Looking at the first `goal` masks only, even if a resumed record has more, a killed run
+        # stops where one never killed does.
+        error = record.first(record.goal).maps(target).relative_error
+        if error <= tolerance:
+            record.verdict = f"stopped at {record.goal:,} masks: relative error {error:.2f}"
+            return
+        if record.goal >= cap:
+            record.verdict = (
+                f"cap of {record.goal:,} masks reached: relative error {error:.2f}, some regions "
+                "are not settled"
+            )
+            return
+        done = record.goal
+        record.goal = min(next_look(done, error / tolerance), whole_chunks(cap))
+
+
+def next_look(n_masks: int, excess: float) -> int:
+    """When to look again at an error that is `excess` times too large.
+
+    It falls a little slower than 1/sqrt(N). Looking costs a fit, so not before a quarter more;
+    a forecast may be wrong, so at twice as many at the latest.
+    """
+    return whole_chunks(int(n_masks * min(max(min(excess, 2.0) ** 2.5, 1.25), 2.0)))
+
+
+def whole_chunks(n_masks: int) -> int:
+    return -(-n_masks // CHUNK) * CHUNK
+
+
+def check_amount(n_masks: int | str, tolerance: float, cap: int) -> None:
+    if n_masks != "auto" and (isinstance(n_masks, str) or n_masks < 1):
+        raise InputError(
+            f"n_masks is {n_masks}, but at least 1 or auto is needed; 1000 is a good start."
+        )
+    if not 0 < tolerance < 10:
+        raise InputError(
+            f"The tolerance is {tolerance:g}, but a relative error above 0 is needed, such as 0.25."
+        )
+    if cap < 1:
+        raise InputError(f"The cap is {cap}, but at least 1 mask is needed; 8000 is the paper's.")
 
 
 def chunk_scores(
@@ -136,23 +212,22 @@ def explain(
     *,
     save: Path | str | None = None,
     progress: bool = False,
-    n_masks: int = 2000,
     **options: Any,
 ) -> Record:
-    """Explain an image: ask the model about `n_masks` painted versions of it.
+    """Explain an image: ask the model about painted versions of it, and return the record.
 
     Takes the options of `steps`. With `save`, the record is kept there every ten seconds and at
     the end, and a record of the same run found there is continued.
     """
     if save is not None and os.path.exists(save):
         options["resume"] = load(save)
-    run = steps(image, model, n_masks=n_masks, **options)
+    run = steps(image, model, **options)
     if save is not None:
         run = checkpointed(run, Path(save))
     if progress:
         from .progress import with_progress
 
-        run = with_progress(run, n_masks)
+        run = with_progress(run)
     return last(run)
 
 

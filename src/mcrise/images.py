@@ -116,9 +116,10 @@ def read(source: Path | str | bytes) -> tuple[Image.Image, tuple[str, ...]]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # ours is the limit
-            opened = Image.open(io.BytesIO(source) if isinstance(source, bytes) else source)
-            check_extent(name, opened.height, opened.width)
-            opened.load()
+            with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as opened:
+                check_extent(name, opened.height, opened.width)
+                opened.load()
+                return upright_rgb(opened)
     except FileNotFoundError:
         raise InputError(f"{name} does not exist: give the path of an image.") from None
     except (IsADirectoryError, NotADirectoryError, PermissionError) as error:
@@ -140,7 +141,6 @@ def read(source: Path | str | bytes) -> tuple[Image.Image, tuple[str, ...]]:
         Exception
     ) as error:  # Pillow's decoders raise OSError, SyntaxError, ValueError, struct.error
         raise InputError(f"{name} is damaged ({error}): save or download it again.") from None
-    return upright_rgb(opened)
 
 
 def check_extent(name: str, rows: int, cols: int) -> None:

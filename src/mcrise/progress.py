@@ -14,7 +14,6 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from .masks import CHUNK
 from .record import Record
 
 
@@ -26,9 +25,8 @@ class MasksPerSecond(ProgressColumn):
         return Text("" if speed is None else f"{speed:,.0f} masks/s", style="progress.data.speed")
 
 
-def with_progress(run: Iterator[Record], n_masks: int, title: str = "masks") -> Iterator[Record]:
-    """Pass a run on while a bar on stderr follows it."""
-    total = -(-n_masks // CHUNK) * CHUNK
+def with_progress(run: Iterator[Record], title: str = "masks") -> Iterator[Record]:
+    """Pass a run on while a bar on stderr follows it to its goal, which may move."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -38,7 +36,7 @@ def with_progress(run: Iterator[Record], n_masks: int, title: str = "masks") -> 
         console=Console(stderr=True),
     )
     with bar:
-        task = bar.add_task(title, total=total)
+        task = bar.add_task(title, total=None)
         for record in run:
-            bar.update(task, completed=record.n_masks)
+            bar.update(task, completed=record.n_masks, total=record.goal)
             yield record

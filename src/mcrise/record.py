@@ -12,7 +12,7 @@ import platform
 import tempfile
 import zipfile
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,8 @@ class Record:
     batch_size: int = 32  # runtimes round differently for different batches
     model: str = ""  # the model's identity
     scores: dict[int, NDArray[np.float32]] = field(default_factory=dict)  # chunk -> (64, C)
+    goal: int = 0  # masks it is being grown to, as far as is known
+    verdict: str = ""  # why an automatic run stopped
 
     def __post_init__(self) -> None:
         if len(self.untouched) > MOST_CLASSES:
@@ -98,6 +100,11 @@ class Record:
         """Take the scores (64, C) of a chunk; chunks may come in any order."""
         assert scores.shape == (CHUNK, self.n_classes), scores.shape
         self.scores[chunk] = np.asarray(scores, np.float32)
+
+    def first(self, n_masks: int) -> "Record":
+        """The record as it was when it had its first `n_masks`."""
+        chunks = range(n_masks // CHUNK)
+        return replace(self, scores={chunk: self.scores[chunk] for chunk in chunks})
 
     def resolve(self, target: int | str | None) -> int:
         """The index of a class given by index, by label, or None for the image's top class."""
@@ -209,6 +216,7 @@ class Record:
             "kind": self.kind,
             "batch_size": self.batch_size,
             "model": self.model,
+            "verdict": self.verdict,
             "versions": versions(),
         }
 
@@ -296,6 +304,7 @@ def parse_record(content: bytes) -> Record:
             kind=meta["kind"],
             batch_size=meta["batch_size"],
             model=meta["model"],
+            verdict=meta["verdict"],
         )
         scores = arrays["scores"]
         if scores.shape[1:] != (CHUNK, record.n_classes) or not np.isfinite(scores).all():
@@ -322,15 +331,7 @@ def merge(records: Iterable[Record]) -> Record:
     if not parts:
         raise InputError("There is nothing to merge: give at least one record.")
     first = parts[0]
-    whole = Record(
-        first.plan,
-        first.view,
-        first.untouched,
-        first.labels,
-        first.kind,
-        first.batch_size,
-        first.model,
-    )
+    whole = replace(first, scores={}, verdict="")
     for part in parts:
         if different := first.differences(part):
             raise RecordError(

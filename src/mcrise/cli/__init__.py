@@ -23,7 +23,7 @@ for command in (demo, explain, show):
 def main() -> None:
     """Run the command; what goes wrong becomes one sentence and an exit code."""
     try:
-        cli(standalone_mode=False)
+        cli(prog_name="mcrise", standalone_mode=False)
     except click.exceptions.Abort:  # Ctrl-C, by way of click
         sys.exit(interrupted())
     except KeyboardInterrupt:
@@ -40,6 +40,9 @@ def main() -> None:
     except BrokenPipeError:  # `mcrise ... | head`
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:  # of a path that nothing above has looked at
+        click.echo(f"Error: {error.filename or 'A file'}: {error.strerror}.", err=True)
+        sys.exit(2)
 
 
 def interrupted() -> int:

@@ -24,7 +24,7 @@ def demo(out: Path) -> None:
         # The washed-out sign is hardly recognised as it is: paint less of it at a time.
         washed_out = name.startswith("washed-out")
         run = steps(picture, model, n_masks=N_MASKS, mask_prob=0.15 if washed_out else 0.5)
-        record = last(with_progress(run, N_MASKS, f"{name:<26}"))
+        record = last(with_progress(run, f"{name:<26}"))
         targets = [record.resolve(None)]
         if washed_out:  # the error analysis of the paper: two classes compared
             targets.append(record.resolve("priority road"))

@@ -84,7 +84,7 @@ def explain(
 
 def check_writable(folder: Path) -> None:
     """Refuse a folder that cannot be made or written, before any call of the model is spent."""
-    place = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    place = next(place for place in (folder, *folder.parents) if os.path.exists(place))
     if not place.is_dir() or not os.access(place, os.W_OK):
         reason = "no permission" if place.is_dir() else f"{place} is a file"
         raise InputError(f"The folder {folder} cannot be written ({reason}): choose another --out.")
@@ -92,7 +92,7 @@ def check_writable(folder: Path) -> None:
 
 def earlier(folder: Path) -> Record | None:
     """The record in a folder, if there is one."""
-    if not (folder / RUN).exists():
+    if not os.path.exists(folder / RUN):
         return None
     try:
         return records.load(folder / RUN)

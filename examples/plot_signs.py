@@ -1,0 +1,29 @@
+"""The pictures of the README: two drawn signs, explained by the embedded model.
+
+python examples/plot_signs.py [FOLDER]
+"""
+
+import sys
+from pathlib import Path
+
+import mcrise
+from mcrise.demo.signs import SIGNS
+from mcrise.plots import plot_maps, plot_rise, save
+
+folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
+model = mcrise.load_model("demo")
+
+# A stop sign: green or blue on its red face lowers the score, red does not.
+record = mcrise.explain(SIGNS["stop"](), model, n_masks=4000)
+save(record.maps("stop").plot(), folder / "stop.png")
+save(
+    plot_rise(record.maps(estimator="rise"), record.maps(estimator="debiased")), folder / "rise.png"
+)
+
+# A priority road sign whose center is washed out by glare: the model says "no vehicles". What
+# would have made it a priority road? Red or yellow at the center, says the upper row.
+record = mcrise.explain(
+    SIGNS["washed-out-priority-road"](), model, fills="rgbwk,yellow", n_masks=4000, mask_prob=0.15
+)
+maps = [record.maps("priority road"), record.maps(record.resolve(None))]
+save(plot_maps(maps), folder / "washed-out.png")
