@@ -137,3 +137,22 @@ def test_ctrl_c_keeps_what_was_computed(image, monkeypatch, capsys):
     assert stopped.value.code == 130
     assert "goes on from there" in capsys.readouterr().err
     assert mcrise.load(image.with_name("stop.png.mcrise")).n_masks == 128
+
+
+def test_more_continues_a_finished_run_where_it_lies(image, capsys):
+    run("explain", image, "--model", "demo", "--n-masks", 64, "--quiet")
+    folder = image.with_name("stop.png.mcrise")
+    run("explain", "--model", "demo", "--more", folder, "--n-masks", 192, "--quiet")
+    assert mcrise.load(folder).n_masks == 192
+    run(
+        "explain",
+        "--model",
+        "demo",
+        "--more",
+        folder / "run.npz",
+        "--cap",
+        256,
+        "--tolerance",
+        0.01,
+    )
+    assert "Cap of 256 masks reached" in capsys.readouterr().out

@@ -225,3 +225,60 @@ def test_a_progress_bar_shows_speed_and_time_left(capsys):
 def test_something_that_cannot_be_called_is_no_model():
     with pytest.raises(InputError, match="dict"):
         mcrise.explain(photo(16, 16), {}, n_masks=64)
+
+
+def noisy_red(images):
+    """Red of a patch, drowned in noise that is a function of the image."""
+    p = MODEL(images)[:, 0]
+    jitter = (images[:, ::3, ::5, 1].sum(axis=(1, 2), dtype=np.int64) * 2654435761 % 1000) / 1000
+    p = 0.3 * p + 0.7 * jitter
+    return np.stack([p, 1 - p], axis=1)
+
+
+def test_auto_stops_when_the_promised_error_is_reached_and_says_so():
+    record = mcrise.explain(photo(32, 32), MODEL, n_masks="auto", tolerance=0.3, grid=(4, 4))
+    assert record.n_masks < 8000
+    assert record.maps(record.resolve(None)).relative_error <= 0.3
+    assert record.verdict.startswith(f"stopped at {record.n_masks:,} masks: relative error 0.")
+
+
+def test_auto_stops_at_the_cap_and_says_that_it_is_not_settled():
+    record = mcrise.explain(photo(32, 32), noisy_red, n_masks="auto", tolerance=0.05, cap=500)
+    assert record.n_masks == 512
+    assert "cap of 512 masks reached" in record.verdict
+    assert "not settled" in record.verdict
+
+
+def test_an_automatic_run_that_was_cut_short_stops_where_one_never_cut_does():
+    options = {"n_masks": "auto", "tolerance": 0.3, "grid": (4, 4)}
+    whole = mcrise.explain(photo(32, 32), MODEL, **options)
+    for n_chunks in (1, 5, whole.n_masks // CHUNK):
+        run = steps(photo(32, 32), MODEL, **options)
+        for record in run:
+            if record.n_masks == n_chunks * CHUNK:
+                break
+        again = list(steps(photo(32, 32), MODEL, **options, resume=record))[-1]
+        assert again.n_masks == whole.n_masks
+        assert np.array_equal(again.maps(0).values, whole.maps(0).values)
+
+
+def test_a_finished_run_grows_by_exactly_what_is_missing():
+    model = Counting(MODEL)
+    record = mcrise.explain(photo(16, 16), model, n_masks=128)
+    grown = list(mcrise.grow(record, model, n_masks=256))[-1]
+    assert model.n_images == 1 + 256
+    assert np.array_equal(
+        grown.maps(0).values, mcrise.explain(photo(16, 16), MODEL, n_masks=256).maps(0).values
+    )
+
+
+def test_a_run_is_not_continued_with_another_model():
+    record = mcrise.explain(photo(16, 16), MODEL, n_masks=64)
+    with pytest.raises(RecordError, match="constant_model"):
+        next(mcrise.grow(record, constant_model, n_masks=128))
+
+
+@pytest.mark.parametrize("wrong", [{"tolerance": 0.0}, {"cap": 0}, {"n_masks": "plenty"}], ids=str)
+def test_impossible_stopping_rules_are_refused(wrong):
+    with pytest.raises(InputError):
+        mcrise.explain(photo(16, 16), MODEL, **({"n_masks": "auto"} | wrong))

@@ -11,19 +11,19 @@ import click
 
 from .. import record as records
 from ..errors import InputError, McriseError, RecordError
-from ..explain import CHECKPOINT_SECONDS, checkpointed, last, steps
+from ..explain import CAP, CHECKPOINT_SECONDS, TOLERANCE, checkpointed, grow, last, steps
 from ..maps import Maps
 from ..progress import with_progress
 from ..record import Record
 from ..runtimes import load_model
-from .options import BatchSize, Pair, model_options, target_options
+from .options import NumberOrAuto, Pair, model_options, target_options
 from .summary import summarise, tell
 
 RUN, PICTURE, SUMMARY = "run.npz", "maps.png", "summary.json"
 
 
 @click.command()
-@click.argument("image", type=click.Path(path_type=Path))
+@click.argument("image", type=click.Path(path_type=Path), required=False)
 @click.option("--model", "spec", required=True,
               help="An .onnx, .pt or .pt2 file, package.module:callable, or demo.")  # fmt: skip
 @target_options
@@ -32,9 +32,15 @@ RUN, PICTURE, SUMMARY = "run.npz", "maps.png", "summary.json"
 @click.option("--grid", type=Pair(), default="8x8", show_default=True, help="Cells of a mask.")
 @click.option("--mask-prob", type=float, default=0.5, show_default=True,
               help="Chance that a cell is painted.")  # fmt: skip
-@click.option("--n-masks", type=int, default=2000, show_default=True, help="Model calls to spend.")
+@click.option("--n-masks", type=NumberOrAuto(), default="auto", show_default=True,
+              help="Model calls to spend; auto stops when the map is good enough.")  # fmt: skip
+@click.option("--tolerance", type=float, default=TOLERANCE, show_default=True,
+              help="Good enough for auto: the relative error of the target's map.")  # fmt: skip
+@click.option("--cap", type=int, default=CAP, show_default=True, help="Most masks for auto.")
+@click.option("--more", type=click.Path(path_type=Path), metavar="RUN",
+              help="Continue a finished RUN instead of explaining IMAGE.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--batch-size", type=BatchSize(), default="32", show_default=True)
+@click.option("--batch-size", type=NumberOrAuto(), default="32", show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: IMAGE.mcrise]")
 @click.option("--checkpoint", type=float, default=CHECKPOINT_SECONDS, show_default=True,
               help="Save the record every so many seconds.")  # fmt: skip
@@ -43,14 +49,17 @@ RUN, PICTURE, SUMMARY = "run.npz", "maps.png", "summary.json"
 @click.option("--overwrite", is_flag=True, help="Replace another run in the folder.")
 @model_options
 def explain(
-    image: Path,
+    image: Path | None,
     spec: str,
     targets: tuple[str, ...],
     estimator: str,
     fills: str,
     grid: tuple[int, int],
     mask_prob: float,
-    n_masks: int,
+    n_masks: int | str,
+    tolerance: float,
+    cap: int,
+    more: Path | None,
     seed: int,
     batch_size: int | str,
     out: Path | None,
@@ -65,15 +74,22 @@ def explain(
     Writes run.npz, maps.png and summary.json. An unfinished run of the same plan found in the
     folder goes on; a finished one is only drawn again.
     """
-    folder = out or Path(f"{image}.mcrise")
+    if (image is None) == (more is None):
+        raise click.UsageError("Give either an IMAGE to explain or --more RUN to continue one.")
+    folder = out or (home(more) if more else Path(f"{image}.mcrise"))
     check_writable(folder)
     model = load_model(spec, **settings)
-    run = steps(
-        image, model, fills=fills, grid=grid, mask_prob=mask_prob, n_masks=n_masks, seed=seed,
-        batch_size=batch_size, resume=None if overwrite else earlier(folder),
-    )  # fmt: skip
+    amount: dict[str, Any] = {"n_masks": n_masks, "tolerance": tolerance, "cap": cap,
+              "target": targets[0] if targets else None}  # fmt: skip
+    if more:
+        run = grow(records.load(more), model, **amount)
+    else:
+        run = steps(
+            image, model, fills=fills, grid=grid, mask_prob=mask_prob, seed=seed,
+            batch_size=batch_size, resume=None if overwrite else earlier(folder), **amount,
+        )  # fmt: skip
     try:
-        record = watch(known(run, targets), folder / RUN, checkpoint, n_masks, quiet or as_json)
+        record = watch(known(run, targets), folder / RUN, checkpoint, quiet or as_json)
     except RecordError as error:
         difference = str(error).rpartition(": ")[2]
         raise RecordError(
@@ -109,12 +125,15 @@ def known(run: Iterator[Record], targets: Sequence[str]) -> Iterator[Record]:
         yield record
 
 
-def watch(
-    run: Iterator[Record], path: Path, checkpoint: float, n_masks: int, silent: bool
-) -> Record:
+def home(run: Path) -> Path:
+    """The folder of a RUN, which may be given as that folder or as the file in it."""
+    return run if run.is_dir() else run.parent
+
+
+def watch(run: Iterator[Record], path: Path, checkpoint: float, silent: bool) -> Record:
     """Follow a run to its end, saving on the way; with a bar where someone watches."""
     saved = checkpointed(run, path, checkpoint)
-    shown = with_progress(saved, n_masks) if sys.stderr.isatty() and not silent else saved
+    shown = with_progress(saved) if sys.stderr.isatty() and not silent else saved
     try:
         return last(shown)
     except McriseError as error:
@@ -137,7 +156,7 @@ def show(
 ) -> None:
     """Draw the maps of a saved RUN (a run.npz or its folder) again; calls no model."""
     record = records.load(run)
-    folder = out or (run if run.is_dir() else run.parent)
+    folder = out or home(run)
     finish(record, targets, estimator, folder, as_json, quiet=False)
 
 

@@ -38,7 +38,7 @@ class Numbers(click.ParamType[Any]):
             self.fail(f"{value!r} is not a list of numbers such as 0.5,0.5,0.5.", param, ctx)
 
 
-class BatchSize(click.ParamType[Any]):
+class NumberOrAuto(click.ParamType[Any]):
     """A whole number or `auto`."""
 
     name = "NUMBER|auto"

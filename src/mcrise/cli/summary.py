@@ -16,6 +16,7 @@ def summarise(record: Record, maps: Sequence[Maps], notes: tuple[str, ...] = ())
     return {
         "model": record.model,
         "n_masks": record.n_masks,
+        "verdict": record.verdict,
         "mask_prob": record.plan.mask_prob,
         "grid": list(record.plan.grid),
         "seed": record.plan.seed,
@@ -61,6 +62,8 @@ def tell(summary: dict[str, Any]) -> list[str]:
     """The summary as lines to print."""
     best = summary["predicted"][0]
     lines = [f"Predicted: {best['label']} ({best['score']:.3f})"]
+    if summary["verdict"]:
+        lines.append(summary["verdict"].capitalize() + ".")
     for maps in summary["maps"]:
         error = maps["relative_error"]
         quality = "not above noise" if error is None else f"relative error {error:.2f}"
