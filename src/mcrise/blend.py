@@ -69,15 +69,13 @@ def paint(plan: Plan, canvas: Canvas, masks: Masks, out: NDArray[Any]) -> NDArra
 
     small = canvas.palette[masks.cells]  # (N, h + 2, w + 2, 3 + Q)
     target = channels_first(out, canvas.layout)
-    # numba has no float16 on the CPU: those are painted as float32 and cast.
-    painted = np.empty(target.shape, np.float32) if out.dtype == np.float16 else target
+    if out.dtype == np.float16:  # numba has none on the CPU: the kernel writes its bits
+        target = target.view(np.uint16)
 
     def work(part: slice) -> None:
         paint_rows(
-            small[part], masks.shifts[part], *plan.cell, canvas.pictures, half(out), painted[part]
+            small[part], masks.shifts[part], *plan.cell, canvas.pictures, half(out), target[part]
         )
-        if painted is not target:
-            target[part] = painted[part]
 
     n_threads = min(len(os.sched_getaffinity(0)), len(masks))
     bounds = np.linspace(0, len(masks), n_threads + 1).astype(int)

@@ -1,7 +1,8 @@
 """The compiled loop behind `blend.paint`. Importing this file imports numba.
 
-Inside a cell the blend changes linearly along a row, so a row of the batch is a few straight
-segments: two products and two sums a pixel, whatever the number of solid fills.
+Enlarging is linear in rows and in columns. So the few rows of cells of a mask are enlarged across
+once, and every row of pixels is a mix of two of them: long plain loops that the compiler turns into
+vector instructions, whatever the number of solid fills.
 """
 
 import numba
@@ -14,34 +15,65 @@ def paint_rows(small, shifts, cell_rows, cell_cols, pictures, half, out):  # typ
 
     `small` (N, h + 2, w + 2, 3 + Q) has the solid paint of each cell (its color, or black) and the
     weights of the Q pictures there; `pictures` (Q, 3, H, W) starts with the image itself; `half`
-    rounds where `out` holds whole numbers.
+    rounds where `out` holds whole numbers. A float16 batch comes as its bits, uint16.
     """
     n_masks, _, height, width = out.shape
-    n_across = small.shape[2]
+    n_down, n_sources = small.shape[1], small.shape[3]
+    across = np.empty((n_down, n_sources, width), np.float32)  # a row of cells, enlarged
+    below = np.empty((n_down, n_sources, width), np.float32)  # what the next row has more
     row = np.empty(width, np.float32)
-    step = np.float32(1) / np.float32(cell_cols)
+    bits = row.view(np.uint32)
     for n in range(n_masks):
-        for y in range(height):
-            upper = (y + shifts[n, 0]) // cell_rows
-            part = np.float32((y + shifts[n, 0]) % cell_rows) / np.float32(cell_rows)
-            above, below = small[n, upper], small[n, upper + 1]
-            for channel in range(3):
-                for q in range(-1, pictures.shape[0]):  # -1: the solid paint
-                    source = channel if q < 0 else 3 + q
-                    right = above[0, source] + (below[0, source] - above[0, source]) * part
-                    for j in range(n_across - 1):
-                        left = right
-                        right = above[j + 1, source]
-                        right += (below[j + 1, source] - right) * part
-                        start = j * cell_cols - shifts[n, 1]
-                        first, last = max(start, 0), min(start + cell_cols, width)
-                        slope = (right - left) * step
-                        if q < 0:
-                            for x in range(first, last):
-                                row[x] = left + slope * np.float32(x - start)
-                        else:
-                            for x in range(first, last):
-                                weight = left + slope * np.float32(x - start)
-                                row[x] += weight * pictures[q, channel, y, x]
+        enlarge_across(small[n], shifts[n, 1], cell_cols, across)
+        for i in range(n_down - 1):
+            for source in range(n_sources):
                 for x in range(width):
-                    out[n, channel, y, x] = row[x] + half
+                    below[i, source, x] = across[i + 1, source, x] - across[i, source, x]
+        for y in range(height):
+            i = (y + shifts[n, 0]) // cell_rows
+            part = np.float32((y + shifts[n, 0]) % cell_rows) / np.float32(cell_rows)
+            for channel in range(3):
+                paint, more_paint = across[i, channel], below[i, channel]
+                keep, more_keep = across[i, 3], below[i, 3]
+                image = pictures[0, channel, y]
+                for x in range(width):
+                    row[x] = (paint[x] + part * more_paint[x] + half) + (
+                        keep[x] + part * more_keep[x]
+                    ) * image[x]
+                for q in range(1, len(pictures)):
+                    weight, more_weight = across[i, 3 + q], below[i, 3 + q]
+                    picture = pictures[q, channel, y]
+                    for x in range(width):
+                        row[x] += (weight[x] + part * more_weight[x]) * picture[x]
+                if out.itemsize == 2:
+                    for x in range(width):
+                        out[n, channel, y, x] = half_precision(row[x], bits[x])
+                else:
+                    for x in range(width):
+                        out[n, channel, y, x] = row[x]
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def enlarge_across(cells, shift, cell_cols, out):  # type: ignore[no-untyped-def]
+    """Enlarge the cells (h + 2, w + 2, S) of one mask along rows into `out` (h + 2, S, W)."""
+    n_down, n_sources, width = out.shape
+    for x in range(width):
+        j = (x + shift) // cell_cols
+        part = np.float32((x + shift) % cell_cols) / np.float32(cell_cols)
+        for i in range(n_down):
+            for source in range(n_sources):
+                left = cells[i, j, source]
+                out[i, source, x] = left + (cells[i, j + 1, source] - left) * part
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def half_precision(value, bits):  # type: ignore[no-untyped-def]
+    """The bits of the float16 nearest to a float32, given as its value and its bits."""
+    sign, size = (bits >> np.uint32(16)) & np.uint32(0x8000), bits & np.uint32(0x7FFFFFFF)
+    if size >= np.uint32(0x477FF000):  # would round to infinity
+        return np.uint16(sign | np.uint32(0x7C00))
+    if size < np.uint32(0x38800000):  # so small that float16 counts in steps of 2**-24
+        return np.uint16(sign | np.uint32(np.rint(abs(value) * np.float32(2**24))))
+    even = (size >> np.uint32(13)) & np.uint32(1)  # ties go to the even neighbour
+    shifted = (size + np.uint32(0xFFF) + even - np.uint32(0x38000000)) >> np.uint32(13)
+    return np.uint16(sign | shifted)
