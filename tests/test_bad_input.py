@@ -219,7 +219,19 @@ BAD_INPUT = {
     ),
     "no masks": (
         explain("--n-masks", "0"),
-        "n_masks is 0, but at least 1 is needed",
+        "n_masks is 0, but at least 1 or auto is needed",
+    ),
+    "a negative number of masks": (
+        explain("--n-masks", "-64"),
+        "'-64' is neither a whole number nor auto",
+    ),
+    "a tolerance of 0": (
+        explain("--n-masks", "auto", "--tolerance", "0"),
+        "The tolerance is 0, but a relative error above 0 is needed",
+    ),
+    "a cap of 0": (
+        explain("--n-masks", "auto", "--cap", "0"),
+        "The cap is 0, but at least 1 mask is needed",
     ),
     "a negative seed": (
         explain("--seed", "-1"),
@@ -324,6 +336,18 @@ BAD_INPUT = {
     "a newer record in the folder": (
         explain("--out", "newer"),
         "newer/run.npz has format 99, but this mcrise reads format 1: choose another --out",
+    ),
+    "no record to continue": (
+        ("explain", "--more", "none", "--model", "bad_models:steady"),
+        "none does not exist: give a run.npz or the folder it is in",
+    ),
+    "a record to continue with another model": (
+        ("explain", "--more", "out", "--model", "bad_models:raises"),
+        "continue it with the model it was begun with",
+    ),
+    "neither an image nor a record to continue": (
+        ("explain", "--model", "bad_models:steady"),
+        "Give either an IMAGE to explain or --more RUN",
     ),
     "no record to show": (
         ("show", "none"),

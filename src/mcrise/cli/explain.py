@@ -91,7 +91,9 @@ def explain(
     try:
         record = watch(known(run, targets), folder / RUN, checkpoint, quiet or as_json)
     except RecordError as error:
-        difference = str(error).rpartition(": ")[2]
+        if more:
+            raise
+        difference = str(error).rpartition(": ")[2].rstrip(".")
         raise RecordError(
             f"{folder} holds another run ({difference}): choose another --out, or --overwrite it."
         ) from None
