@@ -26,6 +26,7 @@ from .estimate import FORMULAS, estimate
 from .images import View
 from .maps import Maps
 from .masks import CHUNK, Masks, Plan, draw
+from .smooth import Fit, fit
 from .version import VERSION
 
 FORMAT = 1  # of the file; raised when an older mcrise could misread a newer file
@@ -36,6 +37,7 @@ KINDS = {  # of score, and how a colorbar names a change of it
     "independent": "probability",
     "any": "score",
 }
+ESTIMATORS = (*FORMULAS, "smooth")
 
 
 @dataclass(eq=False)
@@ -52,6 +54,7 @@ class Record:
     scores: dict[int, NDArray[np.float32]] = field(default_factory=dict)  # chunk -> (64, C)
     goal: int = 0  # masks it is being grown to, as far as is known
     verdict: str = ""  # why an automatic run stopped
+    latest_fit: Fit | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.untouched) > MOST_CLASSES:
@@ -140,15 +143,22 @@ class Record:
         """Maps of one class: its index or label, or None for the image's top class."""
         if not self.scores:
             raise InputError("The record holds no scores yet: run it for at least one chunk.")
+        if estimator not in ESTIMATORS:
+            raise InputError(
+                f"The estimator is {estimator!r}, but it must be one of {', '.join(ESTIMATORS)}."
+            )
         index = self.resolve(target)
         scores = self.scores_of(index)
-        values, se = estimate(self.plan, self.masks(), scores, estimator)
-        per_fill = len(values) == self.plan.n_fills and FORMULAS[estimator] is FORMULAS["paper"]
+        notes: tuple[str, ...] = ()
+        if estimator == "smooth":
+            values, se, notes = self.fit().maps(index)
+        else:
+            values, se = estimate(self.plan, self.masks(), scores, estimator)
         change = KINDS[self.kind]
         maps = Maps(
             values=values,
             se=se,
-            fills=self.plan.fills if per_fill else (),
+            fills=() if estimator in ("rise", "debiased") else self.plan.fills,
             target=index,
             label=self.label(index),
             estimator=estimator,
@@ -156,7 +166,7 @@ class Record:
             unit=change if estimator == "rise" else f"change of {change}",
             image=self.view.pixels,
         )
-        notes = diagnose(
+        notes += diagnose(
             self.plan,
             self.n_masks,
             float(self.untouched[index]),
@@ -166,6 +176,13 @@ class Record:
         )
         object.__setattr__(maps, "notes", notes)
         return maps
+
+    def fit(self) -> Fit:
+        """The regression behind `smooth`, made once for all classes and again when masks came."""
+        if self.latest_fit is None or len(self.latest_fit.scores) != self.n_masks:
+            scores = np.concatenate([self.scores[chunk] for chunk in self.chunks])
+            self.latest_fit = fit(self.plan, self.masks(), scores, self.kind)
+        return self.latest_fit
 
     # ---- comparing, saving, loading
 
