@@ -166,8 +166,8 @@ def mcrise_command(desk, monkeypatch, capfd):
 
 def explain(*more, image="photo.png"):
     """The command of the earlier run; of an option given twice the last counts."""
-    usual = "--model bad_models:steady --labels labels.txt --n-masks 64 --out out"
-    return ("explain", image, *usual.split(), *more)
+    usual = "--model bad_models:steady --labels labels.txt --n-masks 64 --estimator centered"
+    return ("explain", image, *usual.split(), "--out", "out", *more)
 
 
 def with_model(spec, *more):
@@ -301,10 +301,6 @@ BAD_INPUT = {
         with_model("corrupt.onnx"),
         "corrupt.onnx is not a model that ONNX Runtime can load",
     ),
-    "a text file named .pt2": (
-        with_model("text.pt2"),
-        "text.pt2 is not a program that torch.export.save wrote",
-    ),
     "a file of no known kind": (
         with_model("photo.png"),
         "'photo.png', but an .onnx, .pt or .pt2 file, package.module:callable or demo is needed",
@@ -343,7 +339,7 @@ BAD_INPUT = {
     ),
     "a record to continue with another model": (
         ("explain", "--more", "out", "--model", "bad_models:raises"),
-        "continue it with the model it was begun with",
+        "Error: The record is of the model 'bad_models:steady",
     ),
     "neither an image nor a record to continue": (
         ("explain", "--model", "bad_models:steady"),
@@ -479,7 +475,7 @@ def test_a_finished_run_is_drawn_again_without_calls(mcrise_command, desk):
 def test_the_command_as_a_process_leaves_no_traceback(desk):
     cases = {
         explain(image="truncated.jpg"): (2, "truncated.jpg is damaged"),
-        with_model("corrupt.onnx"): (2, "corrupt.onnx is not a model"),
+        with_model("text.pt2"): (2, "text.pt2 is not a program that torch.export.save wrote"),
         with_model("bad_models:raises"): (1, "the driver is too old"),
     }
     before = contents(desk)

@@ -38,6 +38,7 @@ KINDS = {  # of score, and how a colorbar names a change of it
     "any": "score",
 }
 ESTIMATORS = (*FORMULAS, "smooth")
+DEFAULT = "smooth"  # of these: docs/results.md says why
 
 
 @dataclass(eq=False)
@@ -103,10 +104,13 @@ class Record:
         """Take the scores (64, C) of a chunk; chunks may come in any order."""
         assert scores.shape == (CHUNK, self.n_classes), scores.shape
         self.scores[chunk] = np.asarray(scores, np.float32)
+        self.latest_fit = None
 
     def first(self, n_masks: int) -> "Record":
         """The record as it was when it had its first `n_masks`."""
         chunks = range(n_masks // CHUNK)
+        if self.chunks == tuple(chunks):
+            return self
         return replace(self, scores={chunk: self.scores[chunk] for chunk in chunks})
 
     def resolve(self, target: int | str | None) -> int:
@@ -139,7 +143,7 @@ class Record:
 
     # ---- what follows from it
 
-    def maps(self, target: int | str | None = None, estimator: str = "centered") -> Maps:
+    def maps(self, target: int | str | None = None, estimator: str = DEFAULT) -> Maps:
         """Maps of one class: its index or label, or None for the image's top class."""
         if not self.scores:
             raise InputError("The record holds no scores yet: run it for at least one chunk.")
@@ -174,12 +178,11 @@ class Record:
             float(scores.std()),
             maps.relative_error,
         )
-        object.__setattr__(maps, "notes", notes)
-        return maps
+        return replace(maps, notes=notes)
 
     def fit(self) -> Fit:
         """The regression behind `smooth`, made once for all classes and again when masks came."""
-        if self.latest_fit is None or len(self.latest_fit.scores) != self.n_masks:
+        if self.latest_fit is None:
             scores = np.concatenate([self.scores[chunk] for chunk in self.chunks])
             self.latest_fit = fit(self.plan, self.masks(), scores, self.kind)
         return self.latest_fit

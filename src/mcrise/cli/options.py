@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from ..record import ESTIMATORS, KINDS
+from ..record import DEFAULT, ESTIMATORS, KINDS
 
 
 class Pair(click.ParamType[Any]):
@@ -77,7 +77,7 @@ def model_options(command: Any) -> Any:
 
 def target_options(command: Any) -> Any:
     command = click.option(
-        "--estimator", type=click.Choice(ESTIMATORS), default="centered", show_default=True
+        "--estimator", type=click.Choice(ESTIMATORS), default=DEFAULT, show_default=True
     )(command)
     return click.option(
         "--target", "targets", multiple=True, help="Class name or index; repeat for several."
