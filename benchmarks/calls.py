@@ -189,8 +189,7 @@ def ratios(
         ours.append(row["error"])
         paper.append(errors[(*case, row["n_masks"], "paper")])
         centered.append(errors[(*case, row["n_masks"], "centered")])
-        # Unbiased with independent masks, so its error at 8000 masks also follows from a shorter
-        # run; measured where there is one.
+        # Only where the run is that long: the runs of `dev` are not.
         long_paper.append(errors.get((*case, SIZES[-1], "paper"), np.nan))
     gain = np.array(paper) / ours
     return {
