@@ -274,7 +274,7 @@ BAD_INPUT = {
     ),
     "a plan other than that in the folder": (
         explain("--seed", "1"),
-        "out holds another run (it differs in seed): choose another --out, or --overwrite it",
+        "out/run.npz: Record of another run (other seed): choose another --out, or --overwrite it",
     ),
     "an output folder below a file": (
         explain("--out", "photo.png/out"),
@@ -366,7 +366,7 @@ BAD_INPUT = {
     ),
     "a newer record to show": (
         ("show", "newer"),
-        "has format 99, but this mcrise reads format 1: use the version that wrote it",
+        "has format 99, but this mcrise reads format 1: run the explanation again",
     ),
     "an unknown target to show": (
         ("show", "out", "--target", "stopp"),

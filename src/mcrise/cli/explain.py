@@ -20,6 +20,7 @@ from .options import NumberOrAuto, Pair, model_options, target_options
 from .summary import summarise, tell
 
 RUN, PICTURE, SUMMARY = "run.npz", "maps.png", "summary.json"
+ELSEWHERE = "choose another --out, or --overwrite it"
 
 
 @click.command()
@@ -93,10 +94,7 @@ def explain(
     except RecordError as error:
         if more:
             raise
-        difference = str(error).rpartition(": ")[2].rstrip(".")
-        raise RecordError(
-            f"{folder} holds another run ({difference}): choose another --out, or --overwrite it."
-        ) from None
+        raise RecordError(f"{folder / RUN}: {error.problem}", ELSEWHERE) from None
     finish(record, targets, estimator, folder, as_json, quiet, model.notes)
 
 
@@ -115,8 +113,7 @@ def earlier(folder: Path) -> Record | None:
     try:
         return records.load(folder / RUN)
     except RecordError as error:
-        found = str(error).rpartition(": ")[0]  # without its advice to run the explanation again
-        raise RecordError(f"{found}: choose another --out, or --overwrite it.") from None
+        raise RecordError(error.problem, ELSEWHERE) from None
 
 
 def known(run: Iterator[Record], targets: Sequence[str]) -> Iterator[Record]:
