@@ -286,7 +286,7 @@ MEANINGS = {
 def sentence(found: Finding, label: str) -> str:
     """What the map says of a region."""
     main, other = ("raises", "lowers") if found.direction > 0 else ("lowers", "raises")
-    clauses = []
+    clauses: list[str] = []
     for verdict in (main, other, "leaves"):
         for subject, group in subjects(found.effects, verdict):
             what = "it" if clauses else repr(label)

@@ -62,7 +62,7 @@ def match(
         query, found.model, fills=fills, grid=grid, mask_prob=mask_prob, n_masks=n_masks,
         seed=seed, resume=None if overwrite else earlier(folder),
     )  # fmt: skip
-    record = watch(run, folder / RUN, CHECKPOINT_SECONDS, n_masks, quiet or as_json)
+    record = watch(run, folder / RUN, CHECKPOINT_SECONDS, quiet or as_json)
     maps = record.maps(0, estimator)
     save(plot_match(maps, embed.view(found.path).pixels, found.path.name), folder / "match.png")
     notes = (*query_view.notes, *known.notes, *embed.notes)
