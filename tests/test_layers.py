@@ -24,6 +24,8 @@ LAYERS = [
     "progress",
     "model",
     "explain",
+    "reading",
+    "whatif",
     "datasets",
     "demo",
     "runtimes",
