@@ -131,7 +131,7 @@ def read(record: Record, target: int | str | None = None, estimator: str = "cent
             f"The estimator {estimator!r} gives one map over all fills, but a reading needs one "
             "per fill: choose centered."
         )
-    limit = chance_limit(record.plan, record.masks(), record.scores_of(maps.target))
+    limit = limit_of(record, maps)
     regions = find_regions(maps.values, limit, record.plan.cell)
     found = [describe(maps, region, direction) for region, direction in regions]
     found.sort(key=lambda finding: -abs(finding.strongest.value))
@@ -139,6 +139,19 @@ def read(record: Record, target: int | str | None = None, estimator: str = "cent
 
 
 # ---- what counts
+
+
+def limit_of(record: Record, maps: Maps) -> float:
+    """The 95 % point of the largest |value| an estimator shows if scores ignored the masks."""
+    scores, smooth = record.scores_of(maps.target), None
+    if maps.estimator == "smooth":
+        smooth = record.fit().by_chance(maps.target, N_SHUFFLES)
+    if smooth is None:
+        return chance_limit(record.plan, record.masks(), scores)
+    peaks, rest = smooth
+    return math.hypot(
+        float(np.quantile(peaks, CONFIDENCE)), chance_limit(record.plan, record.masks(), rest)
+    )
 
 
 def chance_limit(plan: Plan, masks: Masks, scores: NDArray[np.float64]) -> float:

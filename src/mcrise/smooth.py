@@ -232,6 +232,11 @@ def adapt(
     return amplitude[:, None] * smooth, adapt_mixing(factors, solution)
 
 
+def regressed(scores: Array, low: float | None) -> Array:
+    """What is regressed for some scores (N,): these, and where they are bounded their log odds."""
+    return np.stack([scores] if low is None else [scores, log_odds(scores, low)], axis=1)
+
+
 def log_odds(scores: Array, low: float) -> Array:
     """Of scores between `low` and one, where a model's evidence adds up better."""
     scores = np.clip(scores, low, 1)
@@ -262,23 +267,56 @@ class Fit:
 
     def maps_of(self, scores: Array, low: float | None) -> MapsAndNotes:
         """Maps of any scores (N,) under these masks; `low` where they range from there to one."""
-        if np.ptp(scores) == 0:
+        columns = regressed(scores, low)
+        found = self.predict(columns)
+        if found is None:
             return self.fall_back(scores)
-        columns = [scores] if low is None else [scores, log_odds(scores, low)]
-        scores = scores - scores.mean()
-        solution = solve(self.factors, np.stack(columns, axis=1))
-        # The map is that of the score itself: whatever was regressed, its slope is measured there.
-        slopes = blend(solution.others, scores)
-        left = scores - solution.others @ slopes
-        explained = 1 - np.square(left).sum() / np.square(scores).sum()
-        if explained * len(scores) < 4:  # within two standard errors of nothing
-            return self.fall_back(scores)
+        solution, slopes, left = found
         values = self.hats.enlarge(self.factors.beta(solution.coef @ slopes[:, None]))
         variances = solution.noise * (self.squared_axes @ (1 / solution.precision))  # (K, hats, q)
         variance = self.hats.interpolate(np.square(np.sqrt(variances) @ slopes))
         missed, share, noise = self.residual(left)
         se = np.sqrt((1 - share) * variance + share * noise)
         return (values + missed).astype(np.float32), se.astype(np.float32), ()
+
+    def predict(self, columns: Array) -> tuple[Solution, Array, Array] | None:
+        """The regression of scores and their log odds (N, q), its slopes, and what it misses.
+
+        None where the other masks tell nothing of a score.
+        """
+        scores = columns[:, 0] - columns[:, 0].mean()
+        if np.ptp(scores) == 0:
+            return None
+        solution = solve(self.factors, columns)
+        # The map is that of the score itself: whatever was regressed, its slope is measured there.
+        slopes = blend(solution.others, scores)
+        left = scores - solution.others @ slopes
+        explained = 1 - np.square(left).sum() / np.square(scores).sum()
+        return None if explained * len(scores) < 4 else (solution, slopes, left)
+
+    def by_chance(self, target: int, n_shuffles: int) -> tuple[Array, Array] | None:
+        """What the maps of a class would show if its scores had nothing to do with the masks.
+
+        Returns the largest |value| for each shuffle of the scores, by the regression that the
+        class itself got, and the scores (N,) that enter its maps through the residual, as
+        `centered` would show them. None where there is no regression.
+        """
+        low = None if self.kind == "any" else 0.0
+        columns = regressed(self.scores[:, target].astype(np.float64), low)
+        found = self.predict(columns)
+        if found is None:
+            return None
+        solution, slopes, left = found
+        weights = slopes / solution.precision  # (D, q)
+        order = np.random.default_rng(self.plan.seed)
+        columns = columns - columns.mean(axis=0)
+        coef = np.empty((len(weights), n_shuffles))
+        for n in range(n_shuffles):
+            along = self.factors.rows.T @ columns[order.permutation(len(columns))]
+            coef[:, n] = (weights * along).sum(axis=1)
+        shown = self.factors.beta(coef) @ self.hats.at_centers.T  # (n, K, hats)
+        _, share, _ = self.residual(left)
+        return np.abs(shown).max(axis=(1, 2)), math.sqrt(share) * left
 
     @cached_property
     def squared_axes(self) -> Array:
