@@ -216,7 +216,8 @@ def main() -> None:
     for name in args.network or SETTINGS:
         for image, (run, reference) in enumerate(prepare(name, args.split, args.data)):
             rows += [{"network": name, "image": image, **row} for row in measure(run, reference)]
-    report("calls" if args.split == "reported" else "calls-dev", summarise(rows), cases=rows)
+    some = [*(args.network or []), *(["dev"] if args.split == "dev" else [])]
+    report("-".join(["calls", *some]), summarise(rows), cases=rows)
 
 
 if __name__ == "__main__":
