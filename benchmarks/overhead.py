@@ -132,7 +132,7 @@ def lime(image: np.ndarray, model: Model, n_masks: int) -> None:
 
     LimeImageExplainer(random_state=0).explain_instance(
         image, lambda batch: model(batch.astype(np.uint8)), hide_color=0, num_samples=n_masks,
-        batch_size=BATCH, progress_bar=False,
+        batch_size=BATCH,
     )  # fmt: skip
 
 
