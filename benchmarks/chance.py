@@ -39,15 +39,15 @@ def difference_coverage(n_masks: int, n_seeds: int, n_long: int) -> dict[str, fl
     model, sign = load_model("demo"), washed_out_priority_road()
     long = explain(sign, model, n_masks=n_long, mask_prob=0.15, seed=99)
     pair = long.resolve("priority road"), long.resolve("no vehicles")
-    truth = subtract(long, *pair).maps(0)
+    truth = subtract(long, *pair).maps(0, "centered")
     inside, own, apart = [], [], []
     for seed in range(n_seeds):
         record = explain(sign, model, n_masks=n_masks, mask_prob=0.15, seed=seed)
-        maps = subtract(record, *pair).maps(0)
+        maps = subtract(record, *pair).maps(0, "centered")
         error = np.hypot(maps.se, truth.se)
         inside.append(np.abs(maps.values - truth.values) <= 1.96 * error)
         own.append(np.mean(maps.se**2))
-        apart.append(sum(np.mean(record.maps(target).se ** 2) for target in pair))
+        apart.append(sum(np.mean(record.maps(target, "centered").se ** 2) for target in pair))
     ratio = float(np.sqrt(np.mean(own) / np.mean(apart)))
     return {"coverage": float(np.mean(inside)), "error_over_that_of_independent_runs": ratio}
 
@@ -55,7 +55,7 @@ def difference_coverage(n_masks: int, n_seeds: int, n_long: int) -> dict[str, fl
 def main() -> None:
     records = [noise_record(seed, 1024) for seed in range(100)]
     started = time.process_time()
-    silent = sum(not read(record).findings for record in records)
+    silent = sum(not read(record, estimator="centered").findings for record in records)
     seconds = (time.process_time() - started) / len(records)
     print(
         f"pure noise: no finding in {silent} of 100 seeds ({seconds:.2f} s of one core a reading)"

@@ -16,6 +16,7 @@ import numpy as np
 from mcrise import datasets
 from mcrise.explain import explain
 from mcrise.reading import read
+from mcrise.record import DEFAULT
 from mcrise.runtimes import load_model
 from mcrise.whatif import smallest_flip, try_findings
 
@@ -30,7 +31,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=50)
     parser.add_argument("--n-masks", type=int, default=1000)
     parser.add_argument("--colors", default="rgbwk")
-    parser.add_argument("--estimator", default="centered")
+    parser.add_argument("--estimator", default=DEFAULT)
     parser.add_argument("--seed", type=int, default=0, help="chooses the images")
     given = parser.parse_args()
 

@@ -79,7 +79,7 @@ def test_painting_is_whole_inside_soft_at_the_edge_and_nothing_outside(red_recor
 
 def test_a_true_finding_is_confirmed_by_one_call(red_record):
     model = Counting(wants_red)
-    reading = read(red_record, "yes")
+    reading = read(red_record, "yes", "centered")
     (trial,) = try_findings(red_record, as_model(model), reading)
     assert model.n_images == 1
     assert trial.verdict == "confirmed"
@@ -90,14 +90,14 @@ def test_a_true_finding_is_confirmed_by_one_call(red_record):
 def test_a_finding_that_fails_its_own_test_is_shown_as_such(red_record):
     """The map is that of a model that wants red; the model asked again does not."""
     other = as_model(lambda images: two_classes(np.full(len(images), 0.1)))
-    (trial,) = try_findings(red_record, other, read(red_record, "yes"))
+    (trial,) = try_findings(red_record, other, read(red_record, "yes", "centered"))
     assert trial.verdict == "refuted"
     assert trial.line(red_record).endswith("(tried: refuted).")
 
 
 def test_the_smallest_repaint_that_flips_the_decision_is_found_in_a_few_calls(red_record):
     model = Counting(wants_red)
-    flip = smallest_flip(red_record, as_model(model), read(red_record, "yes"))
+    flip = smallest_flip(red_record, as_model(model), read(red_record, "yes", "centered"))
     assert flip.flips
     assert [stroke.fill.name for stroke in flip.strokes] == ["red"]
     assert model.n_images <= 31
@@ -113,7 +113,7 @@ def test_two_places_that_must_go_together_flip_only_together():
     image = GRAY.copy()
     image[...] = (255, 128, 128)
     record = mcrise.explain(image, either_will_do, n_masks=1024)
-    reading = read(record)
+    reading = read(record, estimator="centered")
     assert [finding.place for finding in reading.findings[:2]] in (
         ["left part", "right part"], ["right part", "left part"],
     )  # fmt: skip
@@ -124,7 +124,7 @@ def test_two_places_that_must_go_together_flip_only_together():
 def test_that_no_flip_was_found_is_said():
     record = mcrise.explain(striped_image(CENTER), ignores_color, n_masks=512)
     stubborn = as_model(lambda images: two_classes(np.full(len(images), 0.9)))
-    assert smallest_flip(record, stubborn, read(record)) is None
+    assert smallest_flip(record, stubborn, read(record, estimator="centered")) is None
 
 
 def test_a_region_of_the_wrong_size_or_without_pixels_is_refused(red_record):
@@ -160,10 +160,12 @@ def test_the_standard_error_of_a_difference_covers_the_truth():
         return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
 
     image = np.full((*SIZE, 3), 128, np.uint8)
-    long = subtract(mcrise.explain(image, model, n_masks=16384, seed=99), 0, 1).maps(0)
+    long = subtract(mcrise.explain(image, model, n_masks=16384, seed=99), 0, 1).maps(0, "centered")
     inside = []
     for seed in range(6):
-        short = subtract(mcrise.explain(image, model, n_masks=512, seed=seed), 0, 1).maps(0)
+        short = subtract(mcrise.explain(image, model, n_masks=512, seed=seed), 0, 1).maps(
+            0, "centered"
+        )
         error = np.hypot(short.se, long.se)
         inside.append(np.abs(short.values - long.values) <= 1.96 * error)
     assert 0.90 <= np.mean(inside) <= 0.99
@@ -171,7 +173,7 @@ def test_the_standard_error_of_a_difference_covers_the_truth():
 
 def test_the_washed_out_sign_lacks_a_color_in_its_center_and_restoring_it_helps(washed_out):
     record, model = washed_out
-    comparison = compare(record, "priority road", "no vehicles")
+    comparison = compare(record, "priority road", "no vehicles", "centered")
     best = comparison.difference.findings[0]
     assert (best.place, best.kind, best.direction) == ("center", "missing color", 1)
     missing = {effect.fill.name for effect in best.effects if effect.verdict == "raises"}

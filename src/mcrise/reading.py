@@ -22,7 +22,7 @@ from .fills import LUMA, Fill
 from .images import unit_float
 from .maps import Maps
 from .masks import Masks, Plan
-from .record import Record
+from .record import DEFAULT, Record
 
 N_SHUFFLES = 200
 CONFIDENCE = 0.95
@@ -123,7 +123,7 @@ class Reading:
         }
 
 
-def read(record: Record, target: int | str | None = None, estimator: str = "centered") -> Reading:
+def read(record: Record, target: int | str | None = None, estimator: str = DEFAULT) -> Reading:
     """Read the maps of one class: its index or label, or None for the image's top class."""
     maps = record.maps(target, estimator)
     if not maps.fills:
@@ -218,8 +218,15 @@ def describe(maps: Maps, region: NDArray[np.bool_], direction: int) -> Finding:
     # Neighbouring pixels err together: the error of a mean is at most the mean of the errors.
     margins = 1.96 * maps.se[:, region].mean(axis=1)
     scale = float((direction * values).max())
+    # The strongest is established by the region's own test; the others are judged next to it.
+    moves = "raises" if direction > 0 else "lowers"
     effects = tuple(
-        Effect(fill, float(value), float(margin), judge(value, margin, scale))
+        Effect(
+            fill,
+            float(value),
+            float(margin),
+            moves if direction * value == scale else judge(value, margin, scale),
+        )
         for fill, value, margin in zip(maps.fills, values, margins, strict=True)
     )
     bare = Finding(region, place_of(region), "", direction, effects, "")

@@ -19,7 +19,7 @@ from .images import unit_float
 from .maps import Maps
 from .model import Model
 from .reading import Effect, Finding, Reading, join, read
-from .record import Record
+from .record import DEFAULT, Record
 
 ROOM = 0.02  # a score this near to its bound has no room to move
 SMALL = 0.01  # of the range of scores: less is no movement
@@ -219,7 +219,7 @@ class Comparison:
 
 
 def compare(
-    record: Record, wanted: int | str, given: int | str | None = None, estimator: str = "centered"
+    record: Record, wanted: int | str, given: int | str | None = None, estimator: str = DEFAULT
 ) -> Comparison:
     """Compare two classes; `given` None is the one the model predicts."""
     first, second = record.resolve(wanted), record.resolve(given)
