@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import InputError
 from .estimate import blur_by_cell, centers, contrast, drawing_shape
 from .fills import LUMA, Fill
 from .images import unit_float
@@ -103,9 +104,13 @@ class Reading:
     findings: tuple[Finding, ...]
     pending: str
 
-    def lines(self) -> list[str]:
-        numbered = [f"{i}. {found.sentence}" for i, found in enumerate(self.findings, start=1)]
-        return [*(numbered or ["No finding."]), self.pending]
+    def lines(self, tried: Sequence[str] = ()) -> list[str]:
+        """To print: each finding, followed by what came of trying it where that is known."""
+        out = [f"{self.maps.label} (± is a 95 % interval):"]
+        for i, found in enumerate(self.findings):
+            out.append(f"{i + 1}. {found.sentence}")
+            out += [f"   {line}" for line in tried[i : i + 1]]
+        return [*out, *([] if self.findings else ["No finding."]), self.pending]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -120,6 +125,11 @@ class Reading:
 def read(record: Record, target: int | str | None = None, estimator: str = "centered") -> Reading:
     """Read the maps of one class: its index or label, or None for the image's top class."""
     maps = record.maps(target, estimator)
+    if not maps.fills:
+        raise InputError(
+            f"The estimator {estimator!r} gives one map over all fills, but a reading needs one "
+            "per fill: choose centered."
+        )
     limit = chance_limit(record.plan, record.masks(), record.scores_of(maps.target))
     regions = find_regions(maps.values, limit, record.plan.cell)
     found = [describe(maps, region, direction) for region, direction in regions]

@@ -68,10 +68,5 @@ def tell(summary: dict[str, Any]) -> list[str]:
             f"{maps['label']}: {summary['n_masks']:,} masks, {maps['estimator']} estimator, "
             f"{quality}"
         )
-        lines += [
-            f"  {spot['fill']:<10} {spot['value']:+.3f} ± {spot['se']:.3f} at row {spot['row']}, "
-            f"column {spot['column']}"
-            for spot in maps["strongest"]
-        ]
         lines += [f"Note: {note}." for note in maps["notes"]]
     return lines + [f"Note: {note}." for note in summary["notes"]]
