@@ -39,9 +39,7 @@ def main() -> None:
     chosen = np.random.default_rng(given.seed).choice(len(examples), given.images, replace=False)
     rows, n_flipped, n_silent = [], 0, 0
     for index in chosen:
-        record = explain(
-            examples[index].path, model, n_masks=given.n_masks, fills=given.colors
-        )
+        record = explain(examples[index].path, model, n_masks=given.n_masks, fills=given.colors)
         reading = read(record, estimator=given.estimator)
         trials = try_findings(record, model, reading)
         n_silent += not trials

@@ -34,7 +34,7 @@ def plot_maps(rows: Sequence[Maps], names: Sequence[str] | None = None) -> Figur
     All panels share one scale, symmetric around zero. Values below two standard errors are faint.
     """
     n_panels = 1 + max(len(maps.values) for maps in rows)
-    figure, axes = panels(len(rows), n_panels)
+    figure, axes = panels(len(rows), n_panels, rows[0].image)
     limit = scale_of([maps.values for maps in rows])
     for line, maps in enumerate(rows):
         title = names[line] if names else maps.label
@@ -50,7 +50,7 @@ def plot_maps(rows: Sequence[Maps], names: Sequence[str] | None = None) -> Figur
 
 def plot_rise(rise: Maps, debiased: Maps) -> Figure:
     """RISE next to debiased RISE: only the second is near zero where the model does not look."""
-    figure, axes = panels(1, 3, gap=0.45)
+    figure, axes = panels(1, 3, rise.image, gap=0.45)
     show_image(axes[0, 0], rise.image, short(rise.label))
     low, high = float(rise.values.min()), float(rise.values.max())
     high = high if high > low else low + 1e-6
@@ -67,7 +67,7 @@ def plot_rise(rise: Maps, debiased: Maps) -> Figure:
 
 def plot_regions(readings: Sequence[Reading]) -> Figure:
     """Each class: its findings outlined on the image, and what they are beside it."""
-    figure, axes = panels(len(readings), 2, gap=1.0)
+    figure, axes = panels(len(readings), 2, readings[0].maps.image, gap=1.0)
     for (picture, words), reading in zip(axes, readings, strict=True):
         show_image(picture, reading.maps.image, short(reading.maps.label))
         outline(picture, reading.findings)
@@ -94,7 +94,7 @@ def plot_comparison(comparison: Comparison) -> Figure:
 
 def plot_trials(record: Record, trials: Sequence[Trial]) -> Figure:
     """The image, then each repaint with the score it got."""
-    figure, axes = panels(1, 1 + len(trials))
+    figure, axes = panels(1, 1 + len(trials), record.view.pixels)
     show_image(axes[0, 0], record.view.pixels, "as it is")
     for axis, trial in zip(axes[0, 1:], trials, strict=True):
         verdict = f"\n{trial.verdict}" if trial.verdict else ""
@@ -106,9 +106,10 @@ def plot_trials(record: Record, trials: Sequence[Trial]) -> Figure:
 
 def plot_match(maps: Maps, match: NDArray[Any], name: str) -> Figure:
     """The query, what it was matched with, and how their similarity responds to each fill."""
-    figure, axes = panels(1, 2 + len(maps.values))
+    figure, axes = panels(1, 2 + len(maps.values), maps.image)
     show_image(axes[0, 0], maps.image, "query")
-    show_image(axes[0, 1], match, short(name, 20))
+    show_image(axes[0, 1], match, "match")
+    axes[0, 1].set_xlabel(short(name), fontsize=6)
     limit = scale_of([maps.values])
     for panel, (values, se) in enumerate(zip(maps.values, maps.se, strict=True)):
         show_map(axes[0, 2 + panel], maps.image, values, se, limit)
@@ -144,9 +145,14 @@ def middle_pixel(region: NDArray[np.bool_]) -> NDArray[np.intp]:
     return nearest
 
 
-def panels(n_rows: int, n_cols: int, gap: float = 0.0) -> tuple[Figure, NDArray[Any]]:
+def panels(
+    n_rows: int, n_cols: int, image: NDArray[Any], gap: float = 0.0
+) -> tuple[Figure, NDArray[Any]]:
+    """Axes for pictures of the shape of `image`, all of about the same area."""
+    stretch = float(np.clip(image.shape[0] / image.shape[1], 0.5, 2)) ** 0.5
+    wide, high = PANEL / stretch, PANEL * stretch
     figure = Figure(
-        figsize=(n_cols * (PANEL + gap) + 0.9, n_rows * (PANEL + 0.1) + 0.45),
+        figsize=(n_cols * (wide + gap) + 0.9, n_rows * (high + 0.1) + 0.45),
         dpi=DPI,
         layout="compressed",
     )

@@ -106,7 +106,7 @@ class Reading:
 
     def lines(self, tried: Sequence[str] = ()) -> list[str]:
         """To print: each finding, followed by what came of trying it where that is known."""
-        out = [f"{self.maps.label} (± is a 95 % interval):"]
+        out = [f"Reading of {self.maps.label!r} (± is a 95 % interval):"]
         for i, found in enumerate(self.findings):
             out.append(f"{i + 1}. {found.sentence}")
             out += [f"   {line}" for line in tried[i : i + 1]]
@@ -297,7 +297,7 @@ def sentence(found: Finding, label: str) -> str:
         alike=f": {join(alike, 'or')} is as good as the original" if alike else "",
     )
     where = found.place[0].upper() + found.place[1:]
-    return f"{where} ({found.share:.0%} of the image): {'; '.join(clauses)}. {meaning}"
+    return f"{where} ({100 * found.share:.0f} % of the image): {'; '.join(clauses)}. {meaning}"
 
 
 def clauses_of(effects: Sequence[Effect], verdict: str, what: str) -> Iterator[str]:

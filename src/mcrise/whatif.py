@@ -36,7 +36,7 @@ class Stroke:
 
     @property
     def words(self) -> str:
-        return f"{self.place} ({self.region.mean():.0%} of the image) with {self.fill.name}"
+        return f"all of {self.place} with {self.fill.name}"
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,11 @@ class Trial:
     verdict: str  # "confirmed", "weaker", "refuted", "no room"; "" where nothing was expected
 
     @property
+    def share(self) -> float:
+        """Of the image."""
+        return float(sum(stroke.region.mean() for stroke in self.strokes))
+
+    @property
     def flips(self) -> bool:
         return bool(self.before.argmax() != self.after.argmax())
 
@@ -59,7 +64,7 @@ class Trial:
         return float(scores[self.target] - (0 if self.against is None else scores[self.against]))
 
     def line(self, record: Record) -> str:
-        """`Painting the center (8 % of the image) with red: 'stop' 0.99 → 0.04 (tried: ...)`."""
+        """`Painting all of the center with green: 'stop' 0.99 → 0.04 (tried: confirmed)`."""
         shown = [self.target] + ([] if self.against is None else [self.against])
         moved = ", ".join(
             f"{record.label(c)!r} {self.before[c]:.2f} → {self.after[c]:.2f}" for c in shown
@@ -67,7 +72,7 @@ class Trial:
         words = join([stroke.words for stroke in self.strokes], "and")
         flip = f"; the model then says {record.label(int(self.after.argmax()))!r}"
         verdict = f" (tried: {self.verdict})" if self.verdict else ""
-        return f"Painting the whole of {words}: {moved}{flip if self.flips else ''}{verdict}."
+        return f"Painting {words}: {moved}{flip if self.flips else ''}{verdict}."
 
     def to_json(self, record: Record) -> dict[str, Any]:
         top = np.argsort(-np.maximum(self.before, self.after), kind="stable")[:5]

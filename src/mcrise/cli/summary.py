@@ -60,7 +60,8 @@ def extreme(maps: Maps, panel: int, name: str) -> dict[str, Any]:
 def tell(summary: dict[str, Any]) -> list[str]:
     """The summary as lines to print."""
     best = summary["predicted"][0]
-    lines = [f"Predicted: {best['label']} ({best['score']:.3f})"]
+    decided = len(summary["predicted"]) > 1  # a similarity or another single score decides nothing
+    lines = [f"{'Predicted: ' if decided else ''}{best['label']} ({best['score']:.3f})"]
     for maps in summary["maps"]:
         error = maps["relative_error"]
         quality = "not above noise" if error is None else f"relative error {error:.2f}"

@@ -198,7 +198,8 @@ def read_mask(path: Path) -> NDArray[np.bool_]:
 def tell_flip(record: Record, flip: Trial | None) -> str:
     if flip is None:
         return "No combination of these findings changes the decision."
-    return f"Smallest repaint found that changes the decision: {flip.line(record)}"
+    share = f"{100 * flip.share:.0f} % of the image"
+    return f"Smallest repaint found that changes the decision ({share}): {flip.line(record)}"
 
 
 def top_scores(record: Record, trial: Trial) -> list[str]:
