@@ -23,6 +23,8 @@ LAYERS = [
     "progress",
     "model",
     "explain",
+    "reading",
+    "whatif",
     "datasets",
     "demo",
     "runtimes",

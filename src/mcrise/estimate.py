@@ -6,6 +6,7 @@ masks is then one blur of that drawing by the triangle of a cell. The cost is a 
 a mask and one blur a map, whatever the number of masks. Paper: equations (4) and (8).
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -84,20 +85,32 @@ def weighted_sums(plan: Plan, masks: Masks, scores: NDArray[np.float64]) -> NDAr
 
 
 def impulses(plan: Plan, masks: Masks, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each cell's score at the pixel of its center: (K + 1, rows, columns).
+    """Each cell's score at the pixel of its center: (K + 1, rows, columns) of `drawing_shape`."""
+    place = centers(plan, masks)
+    shape = drawing_shape(plan)
+    weight = np.broadcast_to(scores[:, None], place.shape)
+    drawn = np.bincount(place.ravel(), weight.ravel(), math.prod(shape))
+    return drawn.astype(np.float64, copy=False).reshape(shape)
 
-    Rows and columns are pixels of the h + 2 and w + 2 cells together: cell i at shift s is
-    centered at pixel i * cell - s of the image, whose pixel 0 is entry `cell - 1`.
+
+def drawing_shape(plan: Plan) -> tuple[int, int, int]:
+    """K + 1, and the rows and columns of pixels of h + 2 and w + 2 cells."""
+    (n_down, n_across), (cell_rows, cell_cols) = plan.grid, plan.cell
+    return plan.n_fills + 1, (n_down + 2) * cell_rows, (n_across + 2) * cell_cols
+
+
+def centers(plan: Plan, masks: Masks) -> NDArray[np.int64]:
+    """Where in the drawing of `impulses`, flattened, the center of each cell lies: (N, cells).
+
+    Cell i at shift s is centered at pixel i * cell - s of the image, whose pixel 0 is entry
+    `cell - 1` of the drawing.
     """
     (cell_rows, cell_cols), (_, n_down, n_across) = plan.cell, masks.cells.shape
+    _, height, width = drawing_shape(plan)
     rows = np.arange(1, n_down + 1) * cell_rows - 1 - masks.shifts[:, :1]  # (N, h + 2)
     cols = np.arange(1, n_across + 1) * cell_cols - 1 - masks.shifts[:, 1:]  # (N, w + 2)
-    height, width = n_down * cell_rows, n_across * cell_cols
     place = (masks.cells * np.int64(height) + rows[:, :, None]) * width + cols[:, None, :]
-    weight = np.broadcast_to(scores[:, None, None], place.shape)
-    n_places = (plan.n_fills + 1) * height * width
-    drawn = np.bincount(place.ravel(), weight.ravel(), n_places)
-    return drawn.astype(np.float64, copy=False).reshape(-1, height, width)
+    return place.reshape(len(masks), -1)
 
 
 def blur_by_cell(plan: Plan, drawn: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -138,9 +138,9 @@ class Model:
                     f"to {sums[np.abs(sums - 1).argmax()]:.3g}): add a softmax (--softmax) if they "
                     "are logits, or say what they are (--scores independent or --scores any)"
                 )
-        elif self.kind == "independent" and outside:
+        elif self.kind in ("independent", "similarity") and outside:
             raise ModelError(
-                f"the scores range from {low:.3g} to {high:.3g}, but independent scores lie in "
+                f"the scores range from {low:.3g} to {high:.3g}, but {self.kind} scores lie in "
                 "0..1: say --scores any if they are logits or distances"
             )
 

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from .fills import LUMA, Fill
 from .images import unit_float
 from .maps import Maps
+from .reading import Finding, Reading
+from .record import Record
+from .whatif import Comparison, Trial, repaint
 
 # Purple to orange: safe for color-blind readers, and unlike red and blue never mistaken for a fill.
 DIVERGING = "PuOr_r"
@@ -31,7 +34,7 @@ def plot_maps(rows: Sequence[Maps], names: Sequence[str] | None = None) -> Figur
     All panels share one scale, symmetric around zero. Values below two standard errors are faint.
     """
     n_panels = 1 + max(len(maps.values) for maps in rows)
-    figure, axes = panels(len(rows), n_panels)
+    figure, axes = panels(len(rows), n_panels, rows[0].image)
     limit = scale_of([maps.values for maps in rows])
     for line, maps in enumerate(rows):
         title = names[line] if names else maps.label
@@ -47,7 +50,7 @@ def plot_maps(rows: Sequence[Maps], names: Sequence[str] | None = None) -> Figur
 
 def plot_rise(rise: Maps, debiased: Maps) -> Figure:
     """RISE next to debiased RISE: only the second is near zero where the model does not look."""
-    figure, axes = panels(1, 3, gap=0.45)
+    figure, axes = panels(1, 3, rise.image, gap=0.45)
     show_image(axes[0, 0], rise.image, short(rise.label))
     low, high = float(rise.values.min()), float(rise.values.max())
     high = high if high > low else low + 1e-6
@@ -62,9 +65,94 @@ def plot_rise(rise: Maps, debiased: Maps) -> Figure:
     return figure
 
 
-def panels(n_rows: int, n_cols: int, gap: float = 0.0) -> tuple[Figure, NDArray[Any]]:
+def plot_regions(readings: Sequence[Reading]) -> Figure:
+    """Each class: its findings outlined on the image, and what they are beside it."""
+    figure, axes = panels(len(readings), 2, readings[0].maps.image, gap=1.0)
+    for (picture, words), reading in zip(axes, readings, strict=True):
+        show_image(picture, reading.maps.image, short(reading.maps.label))
+        outline(picture, reading.findings)
+        words.axis("off")
+        lines = [
+            f"{number}  {finding.place}: {finding.kind}\n    "
+            f"{finding.strongest.fill.name} {finding.strongest.value:+.2g} ± "
+            f"{finding.strongest.margin:.1g}"
+            for number, finding in enumerate(reading.findings, start=1)
+        ]
+        text = "\n".join(lines or ["no finding"])
+        words.text(-0.1, 1, text, transform=words.transAxes, fontsize=7.5, va="top")
+    return figure
+
+
+def plot_comparison(comparison: Comparison) -> Figure:
+    """Two classes and their difference in one scale; findings are outlined on the difference."""
+    difference = comparison.difference
+    rows = [comparison.wanted, comparison.given, difference.maps]
+    figure = plot_maps(rows, [rows[0].label, rows[1].label, "difference"])
+    outline(figure.axes[2 * (1 + len(rows[0].values))], difference.findings)
+    return figure
+
+
+def plot_trials(record: Record, trials: Sequence[Trial]) -> Figure:
+    """The image, then each repaint with the score it got."""
+    figure, axes = panels(1, 1 + len(trials), record.view.pixels)
+    show_image(axes[0, 0], record.view.pixels, "as it is")
+    for axis, trial in zip(axes[0, 1:], trials, strict=True):
+        verdict = f"\n{trial.verdict}" if trial.verdict else ""
+        moved = f"{trial.before[trial.target]:.2f} → {trial.after[trial.target]:.2f}"
+        title = f"{short(record.label(trial.target), 22)}\n{moved}{verdict}"
+        show_image(axis, repaint(record, trial.strokes), title)
+    return figure
+
+
+def plot_match(maps: Maps, match: NDArray[Any], name: str) -> Figure:
+    """The query, what it was matched with, and how their similarity responds to each fill."""
+    figure, axes = panels(1, 2 + len(maps.values), maps.image)
+    show_image(axes[0, 0], maps.image, "query")
+    show_image(axes[0, 1], match, "match")
+    axes[0, 1].set_xlabel(short(name), fontsize=6)
+    limit = scale_of([maps.values])
+    for panel, (values, se) in enumerate(zip(maps.values, maps.se, strict=True)):
+        show_map(axes[0, 2 + panel], maps.image, values, se, limit)
+        head(axes[0, 2 + panel], maps, panel)
+    colorbar(figure, axes, Normalize(-limit, limit), DIVERGING, maps.unit)
+    return figure
+
+
+def outline(axis: Axes, findings: Sequence[Finding]) -> None:
+    """Draw around each region, in the color of its direction, with its number."""
+    ends = matplotlib.colormaps[DIVERGING]
+    for number, finding in enumerate(findings, start=1):
+        color = ends(0.85 if finding.direction > 0 else 0.1)
+        # A frame of zeros closes outlines that run into the border.
+        framed = np.pad(finding.region.astype(float), 1)
+        rows, cols = (np.arange(n) - 1 for n in framed.shape)
+        axis.contour(cols, rows, framed, levels=[0.5], colors="white", linewidths=2.4)
+        axis.contour(cols, rows, framed, levels=[0.5], colors=[color], linewidths=1.4)
+        row, col = middle_pixel(finding.region)
+        axis.text(
+            col, row, str(number), color="white", fontsize=8, ha="center", va="center",
+            bbox={"boxstyle": "circle,pad=0.15", "facecolor": color, "edgecolor": "white"},
+        )  # fmt: skip
+    axis.set_xlim(-0.5, axis.get_images()[0].get_size()[1] - 0.5)
+    axis.set_ylim(axis.get_images()[0].get_size()[0] - 0.5, -0.5)
+
+
+def middle_pixel(region: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The pixel of a region that is nearest to its middle: a ring's middle is outside it."""
+    pixels = np.argwhere(region)
+    distance = np.square(pixels - pixels.mean(axis=0)).sum(axis=1)
+    nearest: NDArray[np.intp] = pixels[distance.argmin()]
+    return nearest
+
+
+def panels(
+    n_rows: int, n_cols: int, image: NDArray[Any], gap: float = 0.0
+) -> tuple[Figure, NDArray[Any]]:
+    """Axes for pictures of the shape of `image`, all of about the same area."""
+    stretch = float(np.clip(image.shape[0] / image.shape[1], 0.5, 2)) ** 0.5
+    wide, high = PANEL / stretch, PANEL * stretch
     figure = Figure(
-        figsize=(n_cols * (PANEL + gap) + 0.9, n_rows * (PANEL + 0.1) + 0.45),
+        figsize=(n_cols * (wide + gap) + 0.9, n_rows * (high + 0.1) + 0.45),
         dpi=DPI,
         layout="compressed",
     )

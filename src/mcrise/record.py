@@ -34,6 +34,7 @@ MOST_BYTES = 4 * 2**30  # of a file, unpacked
 KINDS = {  # of score, and how a colorbar names a change of it
     "probability": "probability",
     "independent": "probability",
+    "similarity": "similarity",
     "any": "score",
 }
 

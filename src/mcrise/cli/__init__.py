@@ -8,6 +8,8 @@ from ..errors import InputError, McriseError
 from ..version import VERSION
 from .demo import demo
 from .explain import explain, show
+from .match import match
+from .whatif import compare, whatif
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -16,7 +18,7 @@ def cli() -> None:
     """Which colors, where in an image, a model's decision depends on."""
 
 
-for command in (demo, explain, show):
+for command in (demo, explain, show, compare, whatif, match):
     cli.add_command(command)
 
 

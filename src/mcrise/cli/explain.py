@@ -13,13 +13,16 @@ from .. import record as records
 from ..errors import InputError, McriseError, RecordError
 from ..explain import CAP, CHECKPOINT_SECONDS, TOLERANCE, checkpointed, grow, last, steps
 from ..maps import Maps
+from ..model import Model
 from ..progress import with_progress
+from ..reading import read
 from ..record import Record
 from ..runtimes import load_model
+from ..whatif import try_findings
 from .options import NumberOrAuto, Pair, model_options, target_options
 from .summary import summarise, tell
 
-RUN, PICTURE, SUMMARY = "run.npz", "maps.png", "summary.json"
+RUN, PICTURE, REGIONS, SUMMARY = "run.npz", "maps.png", "regions.png", "summary.json"
 
 
 @click.command()
@@ -71,8 +74,8 @@ def explain(
 ) -> None:
     """Show which colors matter where in IMAGE.
 
-    Writes run.npz, maps.png and summary.json. An unfinished run of the same plan found in the
-    folder goes on; a finished one is only drawn again.
+    Writes run.npz, maps.png, regions.png and summary.json, and tries each finding. An unfinished
+    run of the same plan found in the folder goes on; a finished one is only drawn again.
     """
     if (image is None) == (more is None):
         raise click.UsageError("Give either an IMAGE to explain or --more RUN to continue one.")
@@ -81,12 +84,14 @@ def explain(
     model = load_model(spec, **settings)
     amount: dict[str, Any] = {"n_masks": n_masks, "tolerance": tolerance, "cap": cap,
               "target": targets[0] if targets else None}  # fmt: skip
+    before = None if overwrite or more else earlier(folder)
+    finished = before is not None and n_masks != "auto" and before.n_masks >= int(n_masks)
     if more:
         run = grow(records.load(more), model, **amount)
     else:
         run = steps(
             image, model, fills=fills, grid=grid, mask_prob=mask_prob, seed=seed,
-            batch_size=batch_size, resume=None if overwrite else earlier(folder), **amount,
+            batch_size=batch_size, resume=before, **amount,
         )  # fmt: skip
     try:
         record = watch(known(run, targets), folder / RUN, checkpoint, quiet or as_json)
@@ -95,7 +100,8 @@ def explain(
         raise RecordError(
             f"{folder} holds another run ({difference}): choose another --out, or --overwrite it."
         ) from None
-    finish(record, targets, estimator, folder, as_json, quiet, model.notes)
+    asked = None if finished else model  # a finished run is only drawn again
+    finish(record, targets, estimator, folder, as_json, quiet, model.notes, asked)
 
 
 def check_writable(folder: Path) -> None:
@@ -168,16 +174,27 @@ def finish(
     as_json: bool,
     quiet: bool,
     notes: tuple[str, ...] = (),
+    model: Model | None = None,
 ) -> None:
-    """Draw, write and print what a record says of the targets."""
-    from ..plots import plot_maps, save
+    """Draw, write and print what a record says of the targets; `model` tries the findings."""
+    from ..plots import plot_maps, plot_regions, save
 
     chosen: Sequence[str | None] = targets or (None,)
-    maps = [record.maps(target, estimator) for target in chosen]
+    over_all_fills = estimator in ("rise", "debiased")  # one map for all: nothing to read in it
+    readings = [read(record, one, "centered" if over_all_fills else estimator) for one in chosen]
+    maps = [reading.maps for reading in readings]
+    if over_all_fills:
+        maps = [record.maps(target, estimator) for target in chosen]
+    trials = [try_findings(record, model, reading) if model else [] for reading in readings]
     summary = summarise(record, maps, notes)
+    for entry, reading, tried in zip(summary["maps"], readings, trials, strict=True):
+        entry["reading"] = reading.to_json()
+        for found, trial in zip(entry["reading"]["findings"], tried, strict=bool(tried)):
+            found["tried"] = trial.to_json(record)
     try:
         save(plot_maps(maps), folder / PICTURE)
-        if estimator in ("rise", "debiased"):
+        save(plot_regions(readings), folder / REGIONS)
+        if over_all_fills:
             save_rise(record, maps[0], folder)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
@@ -189,7 +206,11 @@ def finish(
     elif not quiet:
         for line in tell(summary):
             click.echo(line)
-        click.echo(f"Maps: {folder / PICTURE}   record: {folder / RUN}")
+        for reading, tried in zip(readings, trials, strict=True):
+            click.echo("\n".join(reading.lines([trial.line(record) for trial in tried])))
+        click.echo(
+            f"Maps: {folder / PICTURE}   regions: {folder / REGIONS}   record: {folder / RUN}"
+        )
 
 
 def save_rise(record: Record, maps: Maps, folder: Path) -> None:

@@ -76,10 +76,12 @@ def model_options(command: Any) -> Any:
     return command
 
 
+estimator_option = click.option(
+    "--estimator", type=click.Choice(list(FORMULAS)), default="centered", show_default=True
+)
+
+
 def target_options(command: Any) -> Any:
-    command = click.option(
-        "--estimator", type=click.Choice(list(FORMULAS)), default="centered", show_default=True
-    )(command)
     return click.option(
         "--target", "targets", multiple=True, help="Class name or index; repeat for several."
-    )(command)
+    )(estimator_option(command))

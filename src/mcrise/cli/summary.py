@@ -61,7 +61,8 @@ def extreme(maps: Maps, panel: int, name: str) -> dict[str, Any]:
 def tell(summary: dict[str, Any]) -> list[str]:
     """The summary as lines to print."""
     best = summary["predicted"][0]
-    lines = [f"Predicted: {best['label']} ({best['score']:.3f})"]
+    decided = len(summary["predicted"]) > 1  # a similarity or another single score decides nothing
+    lines = [f"{'Predicted: ' if decided else ''}{best['label']} ({best['score']:.3f})"]
     if summary["verdict"]:
         lines.append(summary["verdict"].capitalize() + ".")
     for maps in summary["maps"]:
@@ -71,10 +72,5 @@ def tell(summary: dict[str, Any]) -> list[str]:
             f"{maps['label']}: {summary['n_masks']:,} masks, {maps['estimator']} estimator, "
             f"{quality}"
         )
-        lines += [
-            f"  {spot['fill']:<10} {spot['value']:+.3f} ± {spot['se']:.3f} at row {spot['row']}, "
-            f"column {spot['column']}"
-            for spot in maps["strongest"]
-        ]
         lines += [f"Note: {note}." for note in maps["notes"]]
     return lines + [f"Note: {note}." for note in summary["notes"]]

@@ -1,0 +1,195 @@
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import mcrise
+from mcrise.cli import cli
+from mcrise.model import Model
+from mcrise.runtimes.similarity import distances_to, match, open_gallery
+from planted import Counting
+from planted_reading import shared_data
+
+SIZE = (32, 24)
+
+
+def embed_colors(images):
+    """An embedding one can check by hand: the mean color of the upper half, in 0..1."""
+    return images[:, : SIZE[0] // 2].mean(axis=(1, 2)) / np.float32(255)
+
+
+def embedder(predict=embed_colors):
+    from mcrise.images import Geometry
+
+    return Model(predict, geometry=Geometry(SIZE), kind="any", identity="mean color 1")
+
+
+@pytest.fixture
+def gallery(tmp_path):
+    """Three people by the color of their shirts; the query wears purple."""
+    folder = tmp_path / "gallery"
+    folder.mkdir()
+    for name, color in {
+        "purple": (120, 30, 130),
+        "green": (20, 160, 40),
+        "red": (200, 20, 20),
+    }.items():
+        Image.new("RGB", SIZE[::-1], color).save(folder / f"{name}.png")
+    Image.new("RGB", SIZE[::-1], (130, 40, 140)).save(tmp_path / "query.png")
+    return folder
+
+
+def query_of(gallery):
+    return gallery.parent / "query.png"
+
+
+def test_the_nearest_is_matched_and_its_similarity_starts_at_one_over_e(gallery):
+    embed = embedder()
+    found = match(query_of(gallery), open_gallery(gallery, embed), embed)
+    assert (found.path.name, found.rank) == ("purple.png", 1)
+    assert found.distance == pytest.approx(np.sqrt(3) * 10 / 255, rel=1e-5)
+    record = mcrise.explain(query_of(gallery), found.model, n_masks=64, mask_prob=0.1)
+    assert record.untouched[0] == pytest.approx(np.exp(-1), rel=1e-5)
+    assert record.maps().unit == "change of similarity"
+    assert record.label(0) == "similarity to purple.png"
+
+
+def test_similarity_falls_with_the_distance_in_units_of_the_untouched_one(gallery):
+    embed = embedder()
+    found = match(query_of(gallery), open_gallery(gallery, embed), embed)
+    pixels = np.full((1, *SIZE, 3), (120, 30, 170), np.uint8)  # 40 away in blue alone
+    assert found.model(pixels)[0, 0] == pytest.approx(np.exp(-40 / (np.sqrt(3) * 10)), rel=1e-4)
+
+
+def test_painting_the_shirt_lowers_the_similarity_and_trousers_do_not_count(gallery):
+    embed = embedder()
+    found = match(query_of(gallery), open_gallery(gallery, embed), embed)
+    maps = mcrise.explain(
+        query_of(gallery), found.model, fills="green,white", n_masks=512, mask_prob=0.1
+    ).maps()
+    assert (maps.values[:, 4:12].mean(axis=(1, 2)) < 0).all()
+    assert np.abs(maps.values[:, 24:].mean()) < 0.1 * np.abs(maps.values[:, 4:12].mean())
+
+
+def test_against_names_any_image_of_the_gallery(gallery):
+    embed = embedder()
+    opened = open_gallery(gallery, embed)
+    query = query_of(gallery)
+    nearest = match(query, opened, embed)
+    for name in ("green.png", gallery / "green.png"):
+        other = match(query, opened, embed, against=type(gallery)(name))
+        assert (other.path.name, other.rank) == ("green.png", 3)
+        assert other.model.identity != nearest.model.identity
+    with pytest.raises(mcrise.InputError, match="is not an image of the gallery"):
+        match(query, opened, embed, against=gallery / "blue.png")
+
+
+def test_the_query_itself_is_left_out_by_content(gallery):
+    (gallery / "copy.png").write_bytes(query_of(gallery).read_bytes())
+    embed = embedder()
+    found = match(query_of(gallery), open_gallery(gallery, embed), embed)
+    assert found.path.name == "purple.png"
+
+
+def test_the_same_picture_in_another_file_is_refused_for_lack_of_a_scale(gallery):
+    Image.open(query_of(gallery)).save(gallery / "copy.bmp")
+    embed = embedder()
+    with pytest.raises(mcrise.InputError, match=r"same embedding \(distance 0\)"):
+        match(query_of(gallery), open_gallery(gallery, embed), embed)
+
+
+def test_cosine_distance_ignores_the_length_of_an_embedding():
+    one, many = np.array([1.0, 0.0], np.float32), np.array([[2, 0], [0, 3], [1, 1]], np.float32)
+    np.testing.assert_allclose(distances_to(many, one, "cosine"), [0, 1, 1 - np.sqrt(0.5)])
+    np.testing.assert_allclose(distances_to(many, one, "euclidean"), [1, np.sqrt(10), 1])
+
+
+def test_embeddings_are_cached_by_content(gallery, tmp_path):
+    counted = Counting(embed_colors)
+    embed = embedder(counted)
+    first = open_gallery(gallery, embed, tmp_path / "cache")
+    assert counted.n_images == 3
+    (gallery / "red.png").rename(gallery / "rouge.png")
+    Image.new("RGB", SIZE[::-1], (0, 0, 200)).save(gallery / "blue.png")
+    second = open_gallery(gallery, embed, tmp_path / "cache")
+    assert counted.n_images == 4  # only the new one
+    assert [path.name for path in second.paths] == [
+        "blue.png", "green.png", "purple.png", "rouge.png",
+    ]  # fmt: skip
+    assert np.array_equal(second.embeddings[1:], first.embeddings)
+
+
+def test_a_damaged_cache_is_only_a_cache(gallery, tmp_path):
+    embed = embedder()
+    open_gallery(gallery, embed, tmp_path / "cache")
+    (stored,) = (tmp_path / "cache").iterdir()
+    stored.write_bytes(b"nonsense")
+    assert len(open_gallery(gallery, embed, tmp_path / "cache").paths) == 3
+
+
+def test_an_unreadable_file_is_left_out_and_named(gallery):
+    (gallery / "broken.jpg").write_bytes(b"not a picture")
+    (gallery / "notes.txt").write_text("not meant to be one")
+    opened = open_gallery(gallery, embedder())
+    assert len(opened.paths) == 3
+    assert opened.notes == (
+        f"{gallery / 'broken.jpg'} is not an image and was left out of the gallery",
+    )
+
+
+def test_a_gallery_without_images_is_refused(gallery, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(mcrise.InputError, match="holds no image"):
+        open_gallery(tmp_path / "empty", embedder())
+    with pytest.raises(mcrise.InputError, match="is not a folder"):
+        open_gallery(tmp_path / "nowhere", embedder())
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / "me.png").write_bytes(query_of(gallery).read_bytes())
+    with pytest.raises(mcrise.InputError, match="nothing but the query itself"):
+        match(query_of(gallery), open_gallery(alone, embedder()), embedder())
+
+
+def run(*arguments):
+    cli([str(argument) for argument in arguments], standalone_mode=False)
+
+
+def test_match_explains_a_query_that_is_not_rgb(gallery, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "colors.py").write_text(
+        "def embed(images):\n    return images[:, :16].mean(axis=(1, 2)) / 255\n"
+    )
+    Image.open(query_of(gallery)).convert("L").save(tmp_path / "gray.png")
+    run("match", "gray.png", gallery, "--model", "colors:embed", "--size", "32x24",
+        "--n-masks", 64)  # fmt: skip
+    out = capsys.readouterr().out
+    assert "Matched with" in out
+    assert "Note: converted from mode L to RGB." in out
+    written = sorted(path.name for path in (tmp_path / "gray.png.match").iterdir())
+    assert written == ["maps.png", "match.png", "regions.png", "run.npz", "summary.json"]
+    assert mcrise.load(tmp_path / "gray.png.match").plan.mask_prob == 0.1
+
+
+def test_a_purple_shirt_is_matched_with_a_purple_shirt_and_must_stay_purple(
+    tmp_path, monkeypatch, capsys
+):
+    """OSNet, whose file fixes the batch to one, on crops of real people."""
+    people, osnet = shared_data("reid", "people"), shared_data("reid", "osnet_x0_25_msmt17.onnx")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    run("match", people / "purpleB_c1_002301.png", people, "--model", osnet, "--n-masks", 512,
+        "--mean", "0.485,0.456,0.406", "--std", "0.229,0.224,0.225", "--out", tmp_path / "out",
+        "--json")  # fmt: skip
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["maps"][0]["label"].startswith("similarity to purple")
+    maps = mcrise.load(tmp_path / "out").maps()
+    torso = maps.values[:, 60:130, 35:95].mean(axis=(1, 2))
+    error = maps.se[:, 60:130, 35:95].mean(axis=(1, 2))
+    green, blue = maps.names.index("green"), maps.names.index("blue")
+    assert torso[green] < -2 * error[green]
+    assert torso[blue] < 0
+    assert torso.mean() < 0
+    finding = summary["maps"][0]["reading"]["findings"][0]
+    assert finding["effect"] < 0
+    assert finding["tried"]["verdict"] == "confirmed"
