@@ -11,10 +11,11 @@ from mcrise.demo.signs import SIGNS
 from mcrise.plots import plot_maps, plot_rise, save
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
+n_masks = int(sys.argv[2]) if len(sys.argv) > 2 else 4000
 model = mcrise.load_model("demo")
 
 # A stop sign: green or blue on its red face lowers the score, red does not.
-record = mcrise.explain(SIGNS["stop"](), model, n_masks=4000)
+record = mcrise.explain(SIGNS["stop"](), model, n_masks=n_masks)
 save(record.maps("stop").plot(), folder / "stop.png")
 save(
     plot_rise(record.maps(estimator="rise"), record.maps(estimator="debiased")), folder / "rise.png"
@@ -23,7 +24,11 @@ save(
 # A priority road sign whose center is washed out by glare: the model says "no vehicles". What
 # would have made it a priority road? Red or yellow at the center, says the upper row.
 record = mcrise.explain(
-    SIGNS["washed-out-priority-road"](), model, fills="rgbwk,yellow", n_masks=4000, mask_prob=0.15
+    SIGNS["washed-out-priority-road"](),
+    model,
+    fills="rgbwk,yellow",
+    n_masks=n_masks,
+    mask_prob=0.15,
 )
 maps = [record.maps("priority road"), record.maps(record.resolve(None))]
 save(plot_maps(maps), folder / "washed-out.png")

@@ -166,8 +166,8 @@ def mcrise_command(desk, monkeypatch, capfd):
 
 def explain(*more, image="photo.png"):
     """The command of the earlier run; of an option given twice the last counts."""
-    usual = "--model bad_models:steady --labels labels.txt --n-masks 64 --out out"
-    return ("explain", image, *usual.split(), *more)
+    usual = "--model bad_models:steady --labels labels.txt --n-masks 64 --estimator centered"
+    return ("explain", image, *usual.split(), "--out", "out", *more)
 
 
 def with_model(spec, *more):
@@ -219,7 +219,19 @@ BAD_INPUT = {
     ),
     "no masks": (
         explain("--n-masks", "0"),
-        "n_masks is 0, but at least 1 is needed",
+        "n_masks is 0, but at least 1 or auto is needed",
+    ),
+    "a negative number of masks": (
+        explain("--n-masks", "-64"),
+        "'-64' is neither a whole number nor auto",
+    ),
+    "a tolerance of 0": (
+        explain("--n-masks", "auto", "--tolerance", "0"),
+        "The tolerance is 0, but a relative error above 0 is needed",
+    ),
+    "a cap of 0": (
+        explain("--n-masks", "auto", "--cap", "0"),
+        "The cap is 0, but at least 1 mask is needed",
     ),
     "a negative seed": (
         explain("--seed", "-1"),
@@ -289,10 +301,6 @@ BAD_INPUT = {
         with_model("corrupt.onnx"),
         "corrupt.onnx is not a model that ONNX Runtime can load",
     ),
-    "a text file named .pt2": (
-        with_model("text.pt2"),
-        "text.pt2 is not a program that torch.export.save wrote",
-    ),
     "a file of no known kind": (
         with_model("photo.png"),
         "'photo.png', but an .onnx, .pt or .pt2 file, package.module:callable or demo is needed",
@@ -324,6 +332,18 @@ BAD_INPUT = {
     "a newer record in the folder": (
         explain("--out", "newer"),
         "newer/run.npz has format 99, but this mcrise reads format 1: choose another --out",
+    ),
+    "no record to continue": (
+        ("explain", "--more", "none", "--model", "bad_models:steady"),
+        "none does not exist: give a run.npz or the folder it is in",
+    ),
+    "a record to continue with another model": (
+        ("explain", "--more", "out", "--model", "bad_models:raises"),
+        "Error: The record is of the model 'bad_models:steady",
+    ),
+    "neither an image nor a record to continue": (
+        ("explain", "--model", "bad_models:steady"),
+        "Give either an IMAGE to explain or --more RUN",
     ),
     "no record to show": (
         ("show", "none"),
@@ -455,7 +475,7 @@ def test_a_finished_run_is_drawn_again_without_calls(mcrise_command, desk):
 def test_the_command_as_a_process_leaves_no_traceback(desk):
     cases = {
         explain(image="truncated.jpg"): (2, "truncated.jpg is damaged"),
-        with_model("corrupt.onnx"): (2, "corrupt.onnx is not a model"),
+        with_model("text.pt2"): (2, "text.pt2 is not a program that torch.export.save wrote"),
         with_model("bad_models:raises"): (1, "the driver is too old"),
     }
     before = contents(desk)

@@ -18,6 +18,7 @@ LAYERS = [
     "blend",
     "maps",
     "estimate",
+    "smooth",
     "diagnostics",
     "record",
     "progress",

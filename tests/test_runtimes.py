@@ -4,7 +4,9 @@ All of them compute `scores` below: a convolution, a mean over the picture and a
 """
 
 import sys
+import tomllib
 import warnings
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -18,6 +20,7 @@ from mcrise.blend import paint, paint_reference
 from mcrise.fills import parse
 from mcrise.images import unit_float
 from mcrise.masks import Plan, draw
+from mcrise.runtimes.settings import SECTIONS
 from planted import photo
 
 RNG = np.random.default_rng(5)
@@ -58,7 +61,12 @@ def onnx_file(
         helper.make_node("MatMul", ["flat", "weights"], ["logits"]),
         helper.make_node("Softmax", ["logits"], ["scores"], axis=1),
     ]
-    shapes = {"scores": (batch, 3), "logits": (batch, 3), "features": (batch, 4, None, None)}
+    shapes = {
+        "scores": (batch, 3),
+        "logits": (batch, 3),
+        "features": (batch, 4, None, None),
+        "means": (batch, 4, 1, 1),
+    }
     shape = (batch, 3, *size) if layout == "NCHW" else (batch, *size, 3)
     graph = helper.make_graph(
         nodes,
@@ -80,7 +88,8 @@ def onnx_file(
 
 
 def maps_of(image, model, **options):
-    return mcrise.explain(image, model, n_masks=64, grid=(4, 4), **options).maps(0).values
+    record = mcrise.explain(image, model, n_masks=64, grid=(4, 4), **options)
+    return record.maps(0, "centered").values  # linear in the scores, and quick
 
 
 @pytest.fixture
@@ -139,6 +148,15 @@ def test_another_output_is_taken_by_name(tmp_path):
     np.testing.assert_allclose(model(image), logits(unit_float(image)), atol=1e-5)
     with pytest.raises(InputError, match="no output 'score': it has features, scores, logits"):
         load_model(path, name="score")
+
+
+def test_scores_of_one_pixel_are_scores_but_larger_pictures_are_not(tmp_path):
+    path = onnx_file(tmp_path / "model.onnx", outputs=("means", "features"))
+    image = photo(16, 24)[None]
+    answer = load_model(path, scores="any")(image)
+    np.testing.assert_allclose(answer @ WEIGHTS, logits(unit_float(image)), atol=1e-5)
+    with pytest.raises(mcrise.ModelError, match=r"shape \(1, 4, 7, 11\), but \(1, number of"):
+        load_model(path, name="features", scores="any")(image)
 
 
 def test_logits_become_probabilities_with_softmax(tmp_path):
@@ -294,7 +312,7 @@ def test_labels_name_the_classes_of_the_maps(tmp_path):
     (tmp_path / "names.txt").write_text("apple\npear\nplum\n")
     model = load_model(path, labels=tmp_path / "names.txt")
     record = mcrise.explain(photo(16, 24), model, n_masks=64)
-    assert record.maps("pear").target == 1
+    assert record.maps("pear", "centered").target == 1
     with pytest.raises(InputError, match="2 labels, but the model gives 3 scores"):
         mcrise.explain(photo(16, 24), load_model(path, labels=["a", "b"]), n_masks=64)
 
@@ -532,6 +550,14 @@ def test_the_scores_of_a_torch_module_are_found_among_its_outputs(torch_files):
         load_model(Several(lambda answer: answer), name="chance")(image)
 
 
+def test_a_torch_module_is_asked_as_in_use_and_not_as_in_training(torch_files):
+    import torch
+
+    net = torch.nn.Sequential(torch_files[0], torch.nn.Dropout(0.5)).train()
+    image = photo(16, 24)[None]
+    np.testing.assert_allclose(load_model(net)(image), scores(unit_float(image)), atol=1e-5)
+
+
 class Bomb:
     """What a pickle can do to whoever opens it."""
 
@@ -551,3 +577,12 @@ def test_pickled_modules_are_refused_unopened(suffix, tmp_path, capfd):
         load_model(tmp_path / f"net{suffix}")
     assert not (tmp_path / "it ran").exists()
     assert capfd.readouterr().err == ""  # torch would log a traceback beside our sentence
+
+
+def test_the_page_on_models_shows_every_setting_and_only_those():
+    page = (Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
+    shown = tomllib.loads(page.partition("```toml\n")[2].partition("```")[0])
+    assert {name: tuple(entries) for name, entries in shown.items()} == SECTIONS
+    listed = page.partition("| key |")[2].partition("\n\n")[0]
+    for key in (key for keys in SECTIONS.values() for key in keys):
+        assert f"`{key}`" in listed

@@ -12,7 +12,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
 from .masks import CHUNK, Masks, Plan
 
 # From the means (K + 1, H, W) of m_k * score, fill 0 being "kept", and the mean score to maps.
@@ -49,10 +48,6 @@ def estimate(
 
     The standard error comes from the spread among disjoint groups of masks.
     """
-    if estimator not in FORMULAS:
-        raise InputError(
-            f"The estimator is {estimator!r}, but it must be one of {', '.join(FORMULAS)}."
-        )
     n_masks = len(scores)
     if estimator == "centered":
         scores = (scores - scores.mean()) * (n_masks / (n_masks - 1))

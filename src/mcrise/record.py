@@ -26,6 +26,7 @@ from .estimate import FORMULAS, estimate
 from .images import View
 from .maps import Maps
 from .masks import CHUNK, Masks, Plan, draw
+from .smooth import Fit, fit
 from .version import VERSION
 
 FORMAT = 1  # of the file; raised when an older mcrise could misread a newer file
@@ -37,6 +38,8 @@ KINDS = {  # of score, and how a colorbar names a change of it
     "similarity": "similarity",
     "any": "score",
 }
+ESTIMATORS = (*FORMULAS, "smooth")
+DEFAULT = "smooth"  # of these: docs/results.md says why
 
 
 @dataclass(eq=False)
@@ -53,6 +56,7 @@ class Record:
     scores: dict[int, NDArray[np.float32]] = field(default_factory=dict)  # chunk -> (64, C)
     goal: int = 0  # masks it is being grown to, as far as is known
     verdict: str = ""  # why an automatic run stopped
+    latest_fit: Fit | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.untouched) > MOST_CLASSES:
@@ -101,10 +105,13 @@ class Record:
         """Take the scores (64, C) of a chunk; chunks may come in any order."""
         assert scores.shape == (CHUNK, self.n_classes), scores.shape
         self.scores[chunk] = np.asarray(scores, np.float32)
+        self.latest_fit = None
 
     def first(self, n_masks: int) -> "Record":
         """The record as it was when it had its first `n_masks`."""
         chunks = range(n_masks // CHUNK)
+        if self.chunks == tuple(chunks):
+            return self
         return replace(self, scores={chunk: self.scores[chunk] for chunk in chunks})
 
     def resolve(self, target: int | str | None) -> int:
@@ -137,19 +144,26 @@ class Record:
 
     # ---- what follows from it
 
-    def maps(self, target: int | str | None = None, estimator: str = "centered") -> Maps:
+    def maps(self, target: int | str | None = None, estimator: str = DEFAULT) -> Maps:
         """Maps of one class: its index or label, or None for the image's top class."""
         if not self.scores:
             raise InputError("The record holds no scores yet: run it for at least one chunk.")
+        if estimator not in ESTIMATORS:
+            raise InputError(
+                f"The estimator is {estimator!r}, but it must be one of {', '.join(ESTIMATORS)}."
+            )
         index = self.resolve(target)
         scores = self.scores_of(index)
-        values, se = estimate(self.plan, self.masks(), scores, estimator)
-        per_fill = len(values) == self.plan.n_fills and FORMULAS[estimator] is FORMULAS["paper"]
+        notes: tuple[str, ...] = ()
+        if estimator == "smooth":
+            values, se, notes = self.fit().maps(index)
+        else:
+            values, se = estimate(self.plan, self.masks(), scores, estimator)
         change = KINDS[self.kind]
         maps = Maps(
             values=values,
             se=se,
-            fills=self.plan.fills if per_fill else (),
+            fills=() if estimator in ("rise", "debiased") else self.plan.fills,
             target=index,
             label=self.label(index),
             estimator=estimator,
@@ -157,7 +171,7 @@ class Record:
             unit=change if estimator == "rise" else f"change of {change}",
             image=self.view.pixels,
         )
-        notes = diagnose(
+        notes += diagnose(
             self.plan,
             self.n_masks,
             float(self.untouched[index]),
@@ -165,8 +179,14 @@ class Record:
             float(scores.std()),
             maps.relative_error,
         )
-        object.__setattr__(maps, "notes", notes)
-        return maps
+        return replace(maps, notes=notes)
+
+    def fit(self) -> Fit:
+        """The regression behind `smooth`, made once for all classes and again when masks came."""
+        if self.latest_fit is None:
+            scores = np.concatenate([self.scores[chunk] for chunk in self.chunks])
+            self.latest_fit = fit(self.plan, self.masks(), scores, self.kind)
+        return self.latest_fit
 
     # ---- comparing, saving, loading
 

@@ -96,7 +96,9 @@ def explain(
     try:
         record = watch(known(run, targets), folder / RUN, checkpoint, quiet or as_json)
     except RecordError as error:
-        difference = str(error).rpartition(": ")[2]
+        if more:
+            raise
+        difference = str(error).rpartition(": ")[2].rstrip(".")
         raise RecordError(
             f"{folder} holds another run ({difference}): choose another --out, or --overwrite it."
         ) from None
@@ -105,7 +107,7 @@ def explain(
 
 
 def check_writable(folder: Path) -> None:
-    """Refuse a folder that cannot be made or written, before any call of the model is spent."""
+    """Refuse a folder that cannot be made or written, before any work is spent."""
     place = next(place for place in (folder, *folder.parents) if os.path.exists(place))
     if not place.is_dir() or not os.access(place, os.W_OK):
         reason = "no permission" if place.is_dir() else f"{place} is a file"
@@ -163,6 +165,7 @@ def show(
     """Draw the maps of a saved RUN (a run.npz or its folder) again; calls no model."""
     record = records.load(run)
     folder = out or home(run)
+    check_writable(folder)
     finish(record, targets, estimator, folder, as_json, quiet=False)
 
 

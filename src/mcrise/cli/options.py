@@ -4,8 +4,7 @@ from typing import Any
 
 import click
 
-from ..estimate import FORMULAS
-from ..record import KINDS
+from ..record import DEFAULT, ESTIMATORS, KINDS
 
 
 class Pair(click.ParamType[Any]):
@@ -77,7 +76,7 @@ def model_options(command: Any) -> Any:
 
 
 estimator_option = click.option(
-    "--estimator", type=click.Choice(list(FORMULAS)), default="centered", show_default=True
+    "--estimator", type=click.Choice(ESTIMATORS), default=DEFAULT, show_default=True
 )
 
 

@@ -76,7 +76,8 @@ class Session:
     def run(self, batch: NDArray[Any]) -> NDArray[Any]:
         with size_named(self.size):
             answer = np.asarray(self.session.run([self.output], {self.name: batch})[0])
-        return answer.reshape(len(answer), -1) if answer.ndim > 2 else answer
+        # (N, C, 1, 1), as a global pool leaves it, is a table of scores; other pictures are not.
+        return answer.reshape(answer.shape[:2]) if set(answer.shape[2:]) == {1} else answer
 
 
 def open_session(path: Path, threads: int | None) -> Any:

@@ -1,0 +1,318 @@
+"""The `smooth` estimator: the same maps from fewer masks, by regression with a prior.
+
+Were the score additive in pixels, f = b0 + sum_k <beta_k, m_k>, its expected MC-RISE map would be
+exactly C beta_k, where C is the covariance of an enlarged mask with itself. So regress the scores
+on the masks, let the data say how strong beta is, where, and how alike the fills are, and show
+C E[beta | scores]. What the regression misses is estimated as `centered` would and added as
+far as it stands out from noise, so that the limit for many masks is the paper's map whatever the
+model. One factorisation serves every class, and no mask is ever enlarged.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .estimate import contrast, estimate, weighted_sums
+from .masks import Masks, Plan, enlargement
+
+HATS_PER_CELL = 1.5  # along an axis
+MOST_HATS = 16
+LENGTHS = (0.07, 0.12, 0.2)  # over which beta may vary, in long sides of the image
+RANK = 50  # fields a beta is made of
+MOST_COLUMNS = 600  # of the regression: with many fills each gets fewer fields
+POOL = 8  # classes, those whose scores vary most, that decide on the prior
+ROUNDS = 3  # of adapting the prior
+RATIOS = np.geomspace(1e-6, 1e3, 46)  # of noise to prior variance
+SOFT = 0.01  # keeps log odds finite
+
+Array = NDArray[np.float64]
+MapsAndNotes = tuple[NDArray[np.float32], NDArray[np.float32], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Rows or columns: hat functions along them, which span beta, and C."""
+
+    hats: Array  # (pixels, hats), adding up to one at each pixel
+    centers: NDArray[np.int64]  # (hats,) the pixel at which each is largest
+    overlap: Array  # (shifts, hats, cells) of a hat and an enlarged cell
+    covariance: Array  # (pixels, pixels) C: one matrix for rows, one for columns
+
+    @cached_property
+    def shown(self) -> Array:
+        """A hat of beta as the map shows it: (pixels, hats)."""
+        return self.covariance @ self.hats
+
+
+def make_axis(n_pixels: int, n_cells: int, cell: int) -> Axis:
+    n_hats = min(math.ceil(HATS_PER_CELL * n_cells), MOST_HATS, n_pixels)
+    place = (np.arange(n_pixels) + 0.5) / n_pixels * n_hats - 0.5
+    distance = np.clip(place, 0, n_hats - 1)[:, None] - np.arange(n_hats)
+    hats = np.maximum(0.0, 1.0 - np.abs(distance))
+    overlap = np.einsum("xj,xsi->sji", hats, enlargement(n_pixels, n_cells, cell))
+    # All shifts are equally likely, so C only depends on how far apart two pixels are.
+    triangle = np.convolve(np.ones(cell), np.ones(cell)) / cell
+    reach = np.zeros(2 * (n_pixels + 2 * cell))
+    both = np.convolve(triangle, triangle) / cell
+    reach[: 2 * cell - 1] = both[2 * cell - 2 :]
+    apart = np.abs(np.subtract.outer(np.arange(n_pixels), np.arange(n_pixels)))
+    centers = ((np.arange(n_hats) + 0.5) / n_hats * n_pixels).astype(np.int64)
+    return Axis(hats, centers, overlap, reach[apart])
+
+
+@dataclass(frozen=True)
+class Features:
+    """What each mask paints under each hat, and how hats appear in a map."""
+
+    painted: NDArray[np.float32]  # (N, K, hats)
+    down: Axis
+    across: Axis
+
+    def enlarge(self, fields: Array) -> Array:
+        """The maps (K, H, W) of beta (K, hats)."""
+        return self.down.shown @ self.unfold(fields) @ self.across.shown.T
+
+    def interpolate(self, values: Array) -> Array:
+        """Values (K, hats) at the hats' centers, at every pixel."""
+        return self.down.hats @ self.unfold(values) @ self.across.hats.T
+
+    def unfold(self, values: Array) -> Array:
+        return values.reshape(-1, len(self.down.centers), len(self.across.centers))
+
+    @cached_property
+    def at_centers(self) -> Array:
+        """The map at the centers of the hats, of each hat of beta: (hats, hats)."""
+        shown = (axis.shown[axis.centers] for axis in (self.down, self.across))
+        return np.asarray(np.kron(*shown), np.float64)
+
+
+def make_features(plan: Plan, masks: Masks) -> Features:
+    down, across = (make_axis(*axis) for axis in zip(plan.size, plan.grid, plan.cell, strict=True))
+    n_hats = len(down.centers) * len(across.centers)
+    painted = np.empty((len(masks), plan.n_fills, n_hats), np.float32)
+    for start in range(0, len(masks), 256):  # all at once would take more memory than the rest
+        some = slice(start, start + 256)
+        onehot = masks.cells[some, None] == np.arange(1, plan.n_fills + 1)[:, None, None]
+        rows, cols = down.overlap[masks.shifts[some, 0]], across.overlap[masks.shifts[some, 1]]
+        sums = rows[:, None] @ onehot.astype(np.float64) @ cols.swapaxes(1, 2)[:, None]
+        painted[some] = sums.reshape(-1, plan.n_fills, n_hats)
+    return Features(painted, down, across)
+
+
+def smooth_fields(plan: Plan, features: Features) -> Array:
+    """The prior of beta as its strongest independent fields: (hats, rank)."""
+    kernel = np.zeros((1, 1))
+    for length in LENGTHS:
+        near = (
+            np.exp(-0.5 * (np.subtract.outer(at, at) / (length * max(plan.size))) ** 2)
+            for at in (features.down.centers, features.across.centers)
+        )
+        kernel = kernel + np.kron(*near)
+    power, fields = np.linalg.eigh(kernel)
+    rank = max(1, min(RANK, MOST_COLUMNS // plan.n_fills))
+    return np.asarray(fields[:, -rank:] * np.sqrt(np.maximum(power[-rank:], 0)))
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The features of all masks turned to their principal axes: what every class shares."""
+
+    rows: Array  # (N, D) centered
+    power: Array  # (D,) squared length of each column of `rows`
+    axes: Array  # (K, rank, D) from the principal axes back to coefficients
+    fields: Array  # (hats, rank) what a coefficient adds to beta, before
+    mixing: Array  # (K, K) it is spread over the fills
+
+    def beta(self, coef: Array) -> Array:
+        """Coefficients along the axes (D, q) as fields (q, K, hats)."""
+        along = (self.axes @ coef).transpose(2, 0, 1)  # (q, K, rank)
+        return np.asarray(self.mixing @ along @ self.fields.T)
+
+
+def factorise(features: Features, fields: Array, mixing: Array) -> Factors:
+    """Columns for these fields, scaled so that a mask has squared length one on average."""
+    own = (features.painted @ fields.astype(np.float32)).astype(np.float64)  # (N, K, rank)
+    own -= own.mean(axis=0)
+    columns = (mixing.T @ own).reshape(len(own), -1)
+    scale = math.sqrt(len(own) / np.square(columns).sum())
+    columns *= scale
+    power, axes = np.linalg.eigh(columns.T @ columns)
+    split = axes.reshape(*own.shape[1:], -1)
+    return Factors(columns @ axes, np.maximum(power, 0), split, fields, scale * mixing)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The regressions of q columns of scores."""
+
+    coef: Array  # (D, q) along the principal axes
+    precision: Array  # (D, q) of each, over that of the noise
+    ratio: Array  # (q,) of noise to prior variance
+    noise: Array  # (q,) its variance
+    others: Array  # (N, q) what all other masks predict for each mask, less the mean
+
+
+def solve(factors: Factors, scores: Array) -> Solution:
+    """Regress each column of scores (N, q), the prior's strength chosen by marginal likelihood."""
+    n_masks, n_columns = factors.rows.shape
+    y = scores - scores.mean(axis=0)
+    along = factors.rows.T @ y  # (D, q)
+    total = np.square(y).sum(axis=0)
+    precision = factors.power + RATIOS[:, None]  # (ratios, D)
+    left = np.maximum(total - (1 / precision) @ np.square(along), 1e-12 * total)  # (ratios, q)
+    volume = np.log(precision).sum(axis=1) - n_columns * np.log(RATIOS)
+    best = (n_masks * np.log(left) + volume[:, None]).argmin(axis=0)
+    chosen = precision[best].T
+    coef = along / chosen
+    leverage = 1 / n_masks + np.square(factors.rows) @ (1 / chosen)
+    others = y - (y - factors.rows @ coef) / (1 - leverage)
+    noise = left[best, np.arange(len(best))] / n_masks
+    return Solution(coef, chosen, RATIOS[best], noise, others)
+
+
+def adapt_amplitude(features: Features, factors: Factors, solution: Solution, y: Array) -> Array:
+    """How strong beta is expected to be at each hat: (hats,).
+
+    Classes look at the same places, so where the maps of several are strong, others may be.
+    """
+    off = np.square(y - y.mean(axis=0) - solution.others).sum(axis=0)
+    trust = np.maximum(1 - off / np.square(y - y.mean(axis=0)).sum(axis=0), 1e-3)  # R2
+    maps = factors.beta(solution.coef) @ features.at_centers.T  # (q, K, hats)
+    energy = np.square(maps).mean(axis=1)
+    energy /= energy.mean(axis=1, keepdims=True)
+    return np.asarray((trust @ energy / trust.sum() + 0.2) ** 0.75)
+
+
+def adapt_mixing(factors: Factors, solution: Solution) -> Array:
+    """How alike the fills' betas are expected to be: (K, K).
+
+    Black and blue may both just darken an image, and white do the opposite: the second moments of
+    the coefficients, pooled over fields and classes, tell. One step of expectation maximisation
+    would multiply by their root; twice as far converges in fewer rounds.
+    """
+    coef = factors.axes @ solution.coef  # (K, rank, q)
+    known = np.einsum("krq,lrq,q->kl", coef, coef, solution.ratio / solution.noise)
+    unknown = (1 / solution.precision) @ solution.ratio  # (D,) the posterior's own spread
+    spread = np.einsum("krd,d,lrd->kl", factors.axes, unknown, factors.axes, optimize=True)
+    return np.asarray(factors.mixing @ (known + spread) / coef[0].size)
+
+
+def fit(plan: Plan, masks: Masks, scores: NDArray[np.float32], kind: str) -> "Fit":
+    """Regress the scores (N, C) of a run on its masks."""
+    features = make_features(plan, masks)
+    spread = scores.std(axis=0)
+    varied = np.flatnonzero(np.ptp(scores, axis=0))
+    pool = varied[np.argsort(-spread[varied], kind="stable")[:POOL]]
+    y = scores[:, pool].astype(np.float64)
+    y = y if kind == "any" else log_odds(y, 0.0)
+    smooth = fields = smooth_fields(plan, features)
+    factors = factorise(features, fields, np.eye(plan.n_fills))
+    for _ in range(ROUNDS if len(pool) else 0):
+        solution = solve(factors, y)
+        fields = adapt_amplitude(features, factors, solution, y)[:, None] * smooth
+        factors = factorise(features, fields, adapt_mixing(factors, solution))
+    return Fit(plan, masks, scores, kind, features, factors)
+
+
+def log_odds(scores: Array, low: float) -> Array:
+    """Of scores between `low` and one, where a model's evidence adds up better."""
+    scores = np.clip(scores, low, 1)
+    return np.asarray(np.log((scores - low + SOFT) / (1 - scores + SOFT)))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The regression of a run, from which the maps of any class follow."""
+
+    plan: Plan
+    masks: Masks
+    scores: NDArray[np.float32]  # (N, C)
+    kind: str
+    features: Features
+    factors: Factors
+
+    def maps(self, target: int) -> MapsAndNotes:
+        """Values and standard errors (K, H, W) of one class, and what to know of them."""
+        low = None if self.kind == "any" else 0.0
+        return self.maps_of(self.scores[:, target].astype(np.float64), low)
+
+    def difference(self, target: int, other: int) -> MapsAndNotes:
+        """The same of the score of one class less that of another, on the same masks."""
+        ours, theirs = self.scores[:, [target, other]].T.astype(np.float64)
+        low = None if self.kind == "any" else -1.0
+        return self.maps_of(ours - theirs, low)
+
+    def maps_of(self, scores: Array, low: float | None) -> MapsAndNotes:
+        """Maps of any scores (N,) under these masks; `low` where they range from there to one."""
+        scores = scores - (mean := scores.mean())
+        columns = [scores] if low is None else [scores, log_odds(scores + mean, low)]
+        if not scores.any():
+            return self.fall_back(scores)
+        solution = solve(self.factors, np.stack(columns, axis=1))
+        # The map is that of the score itself: whatever was regressed, its slope is measured there.
+        slopes = blend(solution.others, scores)
+        left = scores - solution.others @ slopes
+        explained = 1 - np.square(left).sum() / np.square(scores).sum()
+        if explained * len(scores) < 4:  # within two standard errors of nothing
+            return self.fall_back(scores)
+        values = self.features.enlarge(self.factors.beta(solution.coef @ slopes[:, None]))
+        variances = solution.noise * (self.squared_axes @ (1 / solution.precision))  # (K, hats, q)
+        variance = self.features.interpolate(np.square(np.sqrt(variances) @ slopes))
+        missed, share, noise = self.residual(left)
+        se = np.sqrt((1 - share) * variance + share * noise)
+        return (values + missed).astype(np.float32), se.astype(np.float32), ()
+
+    @cached_property
+    def squared_axes(self) -> Array:
+        """The square of what each principal axis adds to the map at the hats: (K, hats, D)."""
+        axes = np.tensordot(self.factors.mixing, self.factors.axes, axes=1)  # (K, rank, D)
+        return np.asarray(np.square(self.features.at_centers @ self.factors.fields @ axes))
+
+    def residual(self, left: Array) -> tuple[Array, float, float]:
+        """The map of what the other masks do not predict, as far as it is more than noise.
+
+        Each band of spatial frequencies is kept by its share of signal. Also returns the share
+        kept over all, and the noise variance there would be in a map with nothing held back.
+        """
+        from scipy.fft import dctn, idctn
+
+        plan, n_masks = self.plan, len(left)
+        left = left - left.mean()
+        raw = contrast(plan, weighted_sums(plan, self.masks, left) / (n_masks - 1), 0.0)
+        waves = dctn(raw, axes=(1, 2), norm="ortho")
+        # The weights of the estimate have covariance C, times this for each cell.
+        per_cell = plan.n_fills / plan.mask_prob + 1 / plan.keep_prob
+        down, across = (
+            dctn(axis.covariance, norm="ortho").diagonal()
+            for axis in (self.features.down, self.features.across)
+        )
+        noise = np.outer(down, across) * (per_cell * left.var() / n_masks)  # (H, W)
+        band = np.maximum(np.rint(np.hypot(*np.indices(plan.size))), 1).astype(np.int64)
+        power_in = np.bincount(band.ravel(), np.square(waves).mean(axis=0).ravel())
+        noise_in = np.bincount(band.ravel(), noise.ravel())
+        tiny = np.finfo(np.float64).tiny
+        keep = np.maximum(0, 1 - noise_in / np.maximum(power_in, tiny))
+        share = float(keep @ noise_in / max(noise_in.sum(), tiny))
+        return idctn(waves * keep[band], axes=(1, 2), norm="ortho"), share, float(noise.mean())
+
+    def fall_back(self, scores: Array) -> MapsAndNotes:
+        values, se = estimate(self.plan, self.masks, scores, "centered")
+        note = (
+            f"the smooth estimator could not predict the score from {len(scores):,} masks at all, "
+            "so this is the centered one"
+        )
+        return values, se, (note,)
+
+
+def blend(columns: Array, scores: Array) -> Array:
+    """Weights, none negative, with which one or two columns (N, q) predict the scores best."""
+    gram, along = columns.T @ columns, columns.T @ scores
+    weights = np.asarray(np.linalg.lstsq(gram, along, rcond=None)[0], np.float64)
+    if (weights >= 0).all():
+        return weights
+    alone = np.maximum(along, 0) / np.maximum(gram.diagonal(), np.finfo(np.float64).tiny)
+    better = (alone * along).argmax()
+    return np.where(np.arange(len(alone)) == better, alone, 0.0)

@@ -1,0 +1,73 @@
+"""What we show, we run: the README's blocks and the examples."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcrise.cli import cli
+from mcrise.demo import MODEL
+from mcrise.demo.signs import stop
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.fixture
+def user(tmp_path, monkeypatch):
+    """A folder with what the README's commands name."""
+    monkeypatch.chdir(tmp_path)
+    stop().save("stop.png")
+    stop().save("photo.jpg")
+    shutil.copy(MODEL, "classifier.onnx")
+    Path("classifier.toml").write_text("[input]\nmean = [0.5]\nstd = [0.5]\n")
+    shutil.copy(MODEL.with_suffix(".txt"), "labels.txt")
+    Path("mypackage").mkdir()
+    Path("mypackage/models.py").write_text(
+        "import numpy as np\n"
+        "def predict(images):\n"
+        "    red = images[..., 0].mean((1, 2)) / 255\n"
+        "    return np.stack([red, 1 - red], axis=1)\n"
+    )
+    return tmp_path
+
+
+def test_the_python_block_of_the_readme_runs(user):
+    (block,) = blocks("python")
+    exec(block.replace("n_masks=1000", "n_masks=64"), {})
+    assert (user / "stop-maps.png").exists()
+
+
+def test_the_commands_of_the_readme_run(user):
+    lines = [line for block in blocks("sh") for line in block.splitlines() if "mcrise " in line]
+    assert len(lines) >= 3
+    for line in lines:
+        words = shlex.split(re.split(r"\s#", line)[0])[1:]
+        if words[0] == "explain":
+            words += ["--n-masks", "64", "--overwrite"]
+        if words[0] == "show":  # the README shows it on the first command's run
+            cli(["explain", "photo.jpg", "--model", "demo", "--n-masks", "64", "--overwrite",
+                 "--quiet"], standalone_mode=False)  # fmt: skip
+        cli(words, standalone_mode=False)
+
+
+def test_what_the_readme_links_to_is_there():
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "script", sorted(path.name for path in (ROOT / "examples").glob("plot_*.py"))
+)
+def test_the_examples_run(script, tmp_path):
+    subprocess.run([sys.executable, ROOT / "examples" / script, tmp_path, "64"], check=True)
+    assert list(tmp_path.glob("*.png"))
