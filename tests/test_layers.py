@@ -30,6 +30,7 @@ LAYERS = [
     "demo",
     "runtimes",
     "plots",
+    "jobs",
     "cli",
 ]
 EXCEPTIONS = {("maps", "plots"), ("errors", "record")}  # Maps.plot; a type of ModelError.record
