@@ -151,8 +151,8 @@ class Jobs:
             self.copies.pop(id, None)
             self.database.execute("DELETE FROM jobs WHERE id = ?", (id,))
             self.database.commit()
-            if job.state != "running":
-                self.remove_files(job)
+            job.state = "cancelled"
+            self.remove_files(job)  # and again by the worker, if it is at it
 
     def move(self, id: str, sources: tuple[str, ...], state: str) -> Job:
         """Change the state of a job, if it is one from which that is possible."""
