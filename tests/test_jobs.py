@@ -10,7 +10,7 @@ from PIL import Image
 import mcrise
 from mcrise.jobs import Jobs, Order, QueueFull, UnknownJob
 from mcrise.masks import CHUNK
-from mcrise.model import as_model
+from mcrise.model import Model
 from planted import PatchModel, photo
 
 PLANTED = PatchModel(slice(4, 12), slice(4, 12))
@@ -48,7 +48,8 @@ def opened(tmp_path):
     made = []
 
     def open_jobs(model=PLANTED, **options):
-        made.append(Jobs(tmp_path, {"planted": as_model(model)}, **options))
+        known = Model(model, identity="planted")
+        made.append(Jobs(tmp_path, {"planted": known}, **options))
         return made[-1]
 
     yield open_jobs
