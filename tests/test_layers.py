@@ -30,7 +30,9 @@ LAYERS = [
     "demo",
     "runtimes",
     "plots",
+    "report",
     "jobs",
+    "server",
     "cli",
 ]
 EXCEPTIONS = {("maps", "plots"), ("errors", "record")}  # Maps.plot; a type of ModelError.record

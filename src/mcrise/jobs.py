@@ -19,6 +19,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from .errors import InputError, McriseError
 from .explain import CHECKPOINT_SECONDS, checkpointed, steps, whole_chunks
 from .model import Model
@@ -329,3 +331,9 @@ class Jobs:
         for path in (self.upload_path(job), self.record_path(job)):
             with suppress(FileNotFoundError):
                 path.unlink()
+
+
+def warm_up(model: Model) -> None:
+    """Compile and allocate what the first chunk of a job would wait for."""
+    side = model.geometry.size or (64, 64)
+    deque(steps(np.zeros((*side, 3), np.uint8), model, n_masks=1), maxlen=0)

@@ -9,6 +9,7 @@ from ..version import VERSION
 from .demo import demo
 from .explain import explain, show
 from .match import match
+from .serve import serve
 from .whatif import compare, whatif
 
 
@@ -18,7 +19,7 @@ def cli() -> None:
     """Which colors, where in an image, a model's decision depends on."""
 
 
-for command in (demo, explain, show, compare, whatif, match):
+for command in (demo, explain, show, compare, whatif, match, serve):
     cli.add_command(command)
 
 
