@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .errors import InputError, McriseError
-from .explain import CHECKPOINT_SECONDS, checkpointed, steps, whole_chunks
+from .explain import CHECKPOINT_SECONDS, checkpointed, last, steps, whole_chunks
 from .model import Model
 from .record import Record, load
 
@@ -334,6 +334,7 @@ class Jobs:
 
 
 def warm_up(model: Model) -> None:
-    """Compile and allocate what the first chunk of a job would wait for."""
+    """Import, compile and allocate what the first map of a job would wait for."""
     side = model.geometry.size or (64, 64)
-    deque(steps(np.zeros((*side, 3), np.uint8), model, n_masks=1), maxlen=0)
+    image = np.random.default_rng(0).integers(0, 256, (*side, 3), np.uint8)
+    last(steps(image, model, n_masks=1)).maps()

@@ -38,7 +38,7 @@ from .masks import Plan
 from .model import Model
 from .reading import read
 from .record import DEFAULT, ESTIMATORS, Record
-from .report import WEB, pack, picture_bytes, reading_json, render, swatch
+from .report import WEB, Chapter, pack, picture_bytes, reading_json, render, swatch
 from .version import VERSION
 from .whatif import Stroke, subtract, try_out
 
@@ -549,7 +549,7 @@ def create_app(jobs: Jobs, host: str | None = None, token: str | None = None) ->
     ) -> Response:
         """A self-contained report."""
         name = jobs.get(id).order.name
-        text = render({name: record}, [record.resolve(target)], estimator)
+        text = render([Chapter(name, record, [target])], estimator)
         return attached(text.encode(), "report.html", "text/html; charset=utf-8")
 
     @app.get("/", include_in_schema=False)

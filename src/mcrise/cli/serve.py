@@ -26,6 +26,7 @@ def serve(
     """Show maps in the browser as they sharpen."""
     try:
         import uvicorn
+        from threadpoolctl import threadpool_limits
 
         from ..server import create_app
     except ImportError as error:
@@ -39,7 +40,9 @@ def serve(
         raise InputError("Two models have the same name: rename one of the files.")
     jobs = Jobs(data, models, checkpoint_seconds=checkpoint)
     for name in models:
-        jobs.call(name, warm_up)
+        jobs.call(name, warm_up).result()
+    # The model has the cores; estimates that fight it for them take a hundred times longer.
+    threadpool_limits(1, user_api="blas")
     token = secrets.token_urlsafe(24) if host else None
     app = create_app(jobs, host, token)
     config = uvicorn.Config(

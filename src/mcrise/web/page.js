@@ -134,8 +134,9 @@ async function refresh() {
 
 async function load(mine) {
   if (!mine.info) {
-    const info = await askJson(`jobs/${mine.id}/record`);
-    mine.pixels = await pixelsOf(`/api/jobs/${mine.id}/image.png`);
+    const [info, pixels] = await Promise.all(
+      [askJson(`jobs/${mine.id}/record`), pixelsOf(`/api/jobs/${mine.id}/image.png`)]);
+    mine.pixels = pixels;
     mine.gray = lifted(mine.pixels);
     mine.info = info;
     if (mine !== shown) return;
@@ -146,7 +147,6 @@ async function load(mine) {
     }));
     mine.target = info.predicted[0].target;
     byId("target").value = info.labels[mine.target];
-    mine.brush = await makeBrush(mine.id, info, mine.pixels, () => mine.target);
   }
   const estimator = byId("estimator").value;
   const wanted = [{ target: mine.target }];
@@ -161,6 +161,7 @@ async function load(mine) {
   mine.rows = rows;
   draw();
   tellState();
+  mine.brush ??= await makeBrush(mine.id, mine.info, mine.pixels, () => mine.target);
 }
 
 function draw() {
