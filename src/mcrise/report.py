@@ -31,6 +31,7 @@ from .reading import Finding, Reading, read
 from .record import DEFAULT, Record, versions
 
 WEB = Path(__file__).with_name("web")
+SMALL = 112  # pixels of a panel in a notebook
 N_STOPS = 11  # of a color scale; PuOr is defined by as many
 
 
@@ -97,11 +98,14 @@ def runs(found: Finding) -> list[int]:
     return [int(n) for n in np.diff(changes, prepend=0)]
 
 
-def picture_bytes(pixels: NDArray[Any], kind: str = "PNG") -> bytes:
-    """Pixels (H, W, 3), uint8 or in 0..1, as a file."""
+def picture_bytes(pixels: NDArray[Any], most: int | None = None) -> bytes:
+    """Pixels (H, W, 3), uint8 or in 0..1, as a PNG file; no side longer than `most`."""
     whole = pixels if pixels.dtype == np.uint8 else np.rint(unit_float(pixels) * 255)
+    picture = Image.fromarray(np.clip(whole, 0, 255).astype(np.uint8))
+    if most is not None:
+        picture.thumbnail((most, most))
     buffer = io.BytesIO()
-    Image.fromarray(np.clip(whole, 0, 255).astype(np.uint8)).save(buffer, kind)
+    picture.save(buffer, "PNG")
     return buffer.getvalue()
 
 
@@ -111,13 +115,13 @@ def swatch(fill: Fill, image: NDArray[Any]) -> str:
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
-def panel(maps: Maps, k: int, limit: float) -> bytes:
+def panel(maps: Maps, k: int, limit: float, most: int | None = None) -> bytes:
     """Map k over the image, as a file."""
     if maps.estimator != "rise":
-        return picture_bytes(overlay(maps.image, maps.values[k], maps.se[k], limit))
+        return picture_bytes(overlay(maps.image, maps.values[k], maps.se[k], limit), most)
     low, high = float(maps.values.min()), float(maps.values.max())
     share = (maps.values[k] - low) / max(high - low, 1e-6)
-    return picture_bytes(matplotlib.colormaps[SEQUENTIAL](share)[..., :3].astype(np.float32))
+    return picture_bytes(matplotlib.colormaps[SEQUENTIAL](share)[..., :3].astype(np.float32), most)
 
 
 def image_tag(content: bytes, alt: str, more: str = "") -> str:
@@ -189,6 +193,10 @@ def section(chapter: Chapter, target: int | str | None, estimator: str) -> str:
     record = chapter.record
     maps = record.maps(target, estimator)
     reading = read(record, maps.target, estimator if maps.fills else "centered")
+    said = ", ".join(
+        f"{record.label(c)} ({record.untouched[c]:.3f})"
+        for c in dict.fromkeys([record.resolve(None), maps.target])
+    )
     limit = scale_of([maps.values])
     error = maps.relative_error
     quality = f"relative error {error:.2f}" if math.isfinite(error) else "not above noise"
@@ -206,9 +214,7 @@ def section(chapter: Chapter, target: int | str | None, estimator: str) -> str:
     data = base64.b64encode(zlib.compress(pack(maps), 9)).decode()
     return f"""<article data-swatches="{html.escape(json.dumps(swatches))}">
 <h2>{html.escape(chapter.name)}: {html.escape(maps.label)}</h2>
-<p>The model says {html.escape(record.label(record.resolve(None)))}
-({record.untouched.max():.3f}); {html.escape(maps.label)} has {record.untouched[maps.target]:.3f}.
-{record.n_masks:,} masks, {html.escape(maps.estimator)} estimator, {quality}.</p>
+<p>The model says {html.escape(said)}. {record.n_masks:,} masks, {html.escape(maps.estimator)} estimator, {quality}.</p>
 <div class="stage">
 <figure><div class="view">{image_tag(picture_bytes(maps.image), "The picture")}</div>
 <figcaption>The picture as the model is shown it</figcaption></figure>
@@ -300,11 +306,11 @@ def record_html(record: Record) -> str:
 def maps_html(maps: Maps) -> str:
     """The image and one small panel per fill, on one scale that is told."""
     limit = scale_of([maps.values])
-    pictures = [(maps.label, picture_bytes(maps.image))]
-    pictures += [(name, panel(maps, k, limit)) for k, name in enumerate(maps.names)]
+    pictures = [(maps.label, picture_bytes(maps.image, SMALL))]
+    pictures += [(name, panel(maps, k, limit, SMALL)) for k, name in enumerate(maps.names)]
     figures = "".join(
-        "<figure style='display:inline-block;margin:0 6px 6px 0;text-align:center;max-width:112px'>"
-        f"{image_tag(content, name, ' width=112')}"
+        "<figure style='display:inline-block;margin:0 6px 6px 0;text-align:center;max-width:128px'>"
+        f"{image_tag(content, name, f' width={SMALL}')}"
         f"<figcaption style='font-size:85%'>{html.escape(name)}</figcaption></figure>"
         for name, content in pictures
     )

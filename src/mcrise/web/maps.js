@@ -154,7 +154,7 @@ export function mark(view, runs, point) {
     runs.forEach((n, i) => { inside.fill(i % 2, at, at + n); at += n; });
     const path = new Path2D();
     const is = (row, column) => row >= 0 && row < picture.height && column >= 0 && column < width
-      && inside[row * width + column];
+      && inside[row * width + column] === 1;
     for (let row = 0; row <= picture.height; row++) {
       for (let column = 0; column <= width; column++) {
         const [x, y] = [zoom * column, zoom * row];
