@@ -214,7 +214,8 @@ def section(chapter: Chapter, target: int | str | None, estimator: str) -> str:
     data = base64.b64encode(zlib.compress(pack(maps), 9)).decode()
     return f"""<article data-swatches="{html.escape(json.dumps(swatches))}">
 <h2>{html.escape(chapter.name)}: {html.escape(maps.label)}</h2>
-<p>The model says {html.escape(said)}. {record.n_masks:,} masks, {html.escape(maps.estimator)} estimator, {quality}.</p>
+<p>The model says {html.escape(said)}. {record.n_masks:,} masks,
+{html.escape(maps.estimator)} estimator, {quality}.</p>
 <div class="stage">
 <figure><div class="view">{image_tag(picture_bytes(maps.image), "The picture")}</div>
 <figcaption>The picture as the model is shown it</figcaption></figure>

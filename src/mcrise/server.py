@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
@@ -304,7 +305,6 @@ def create_app(jobs: Jobs, host: str | None = None, token: str | None = None) ->
     )
     app.add_middleware(Guard, host=host, token=token)
     shelf = Shelf()
-    signs = {name: picture_bytes(np.asarray(draw())) for name, draw in SIGNS.items()}
 
     @app.exception_handler(McriseError)
     async def refuse(request: Request, error: Exception) -> JSONResponse:
@@ -322,7 +322,7 @@ def create_app(jobs: Jobs, host: str | None = None, token: str | None = None) ->
             "models": [
                 {"name": name, "labels": model.labels} for name, model in jobs.models.items()
             ],
-            "signs": list(signs),
+            "signs": list(SIGNS),
             "estimators": list(ESTIMATORS),
             "default": DEFAULT,
             "palette": [
@@ -334,13 +334,9 @@ def create_app(jobs: Jobs, host: str | None = None, token: str | None = None) ->
         }
 
     @app.get("/api/signs/{name}", responses=PNG, response_class=Response)
-    async def sign(name: str) -> Response:
+    def sign(name: str) -> Response:
         """One of the drawn signs, as PNG."""
-        if name not in signs:
-            raise HTTPException(
-                404, f"There is no sign of that name; there are {', '.join(signs)}."
-            )
-        return Response(signs[name], media_type="image/png")
+        return Response(sign_png(name), media_type="image/png")
 
     @app.post(
         "/api/jobs",
@@ -370,9 +366,7 @@ def create_app(jobs: Jobs, host: str | None = None, token: str | None = None) ->
         if n_masks != "auto" and not 1 <= n_masks <= MOST_MASKS:
             raise InputError(f"n_masks is {n_masks}, but 1 to {MOST_MASKS:,} or auto is needed.")
         if sign is not None:
-            if sign not in signs:
-                raise HTTPException(404, f"The signs are {', '.join(signs)}.")
-            content = signs[sign]
+            content = await run_in_threadpool(sign_png, sign)
         order = Order(
             chosen, name or sign or "picture", colors, n_masks, mask_prob, (rows, columns), seed
         )
@@ -558,6 +552,14 @@ def create_app(jobs: Jobs, host: str | None = None, token: str | None = None) ->
 
     app.mount("/web", StaticFiles(directory=WEB), name="web")
     return app
+
+
+@cache
+def sign_png(name: str) -> bytes:
+    """A drawn sign as a file."""
+    if name not in SIGNS:
+        raise HTTPException(404, f"There is no such sign: there are {', '.join(SIGNS)}.")
+    return picture_bytes(np.asarray(SIGNS[name]()))
 
 
 def attached(content: bytes, name: str, kind: str) -> Response:
