@@ -23,7 +23,7 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.bench
-	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+	for file in overhead memory growth calls stopping; do $(BIN)/python benchmarks/$$file.py || exit 1; done
 
 $(VENV)/bin/pip:
 	python3 -m venv $(VENV)

@@ -189,8 +189,7 @@ def ratios(
         ours.append(row["error"])
         paper.append(errors[(*case, row["n_masks"], "paper")])
         centered.append(errors[(*case, row["n_masks"], "centered")])
-        # Unbiased with independent masks, so its error at 8000 masks also follows from a shorter
-        # run; measured where there is one.
+        # Only where the run is that long: the runs of `dev` are not.
         long_paper.append(errors.get((*case, SIZES[-1], "paper"), np.nan))
     gain = np.array(paper) / ours
     return {
@@ -217,7 +216,8 @@ def main() -> None:
     for name in args.network or SETTINGS:
         for image, (run, reference) in enumerate(prepare(name, args.split, args.data)):
             rows += [{"network": name, "image": image, **row} for row in measure(run, reference)]
-    report("calls" if args.split == "reported" else "calls-dev", summarise(rows), cases=rows)
+    some = [*(args.network or []), *(["dev"] if args.split == "dev" else [])]
+    report("-".join(["calls", *some]), summarise(rows), cases=rows)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,6 @@ def made(tmp_path_factory):
     fixed_onnx(folder / "typo.onnx", 16)
     (folder / "typo.toml").write_text("[input]\nmeen = 0.5\n")
     (folder / "corrupt.onnx").write_bytes((folder / "fixed.onnx").read_bytes()[:99])
-    (folder / "text.pt2").write_text("This is not a model.\n")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(folder), *sys.path])
@@ -275,7 +274,7 @@ BAD_INPUT = {
     ),
     "a plan other than that in the folder": (
         explain("--seed", "1"),
-        "out holds another run (it differs in seed): choose another --out, or --overwrite it",
+        "out/run.npz: Record of another run (other seed): choose another --out, or --overwrite it",
     ),
     "an output folder below a file": (
         explain("--out", "photo.png/out"),
@@ -367,7 +366,7 @@ BAD_INPUT = {
     ),
     "a newer record to show": (
         ("show", "newer"),
-        "has format 99, but this mcrise reads format 1: use the version that wrote it",
+        "has format 99, but this mcrise reads format 1: run the explanation again",
     ),
     "an unknown target to show": (
         ("show", "out", "--target", "stopp"),
@@ -475,7 +474,7 @@ def test_a_finished_run_is_drawn_again_without_calls(mcrise_command, desk):
 def test_the_command_as_a_process_leaves_no_traceback(desk):
     cases = {
         explain(image="truncated.jpg"): (2, "truncated.jpg is damaged"),
-        with_model("text.pt2"): (2, "text.pt2 is not a program that torch.export.save wrote"),
+        with_model("corrupt.onnx"): (2, "corrupt.onnx is not a model that ONNX Runtime can load"),
         with_model("bad_models:raises"): (1, "the driver is too old"),
     }
     before = contents(desk)

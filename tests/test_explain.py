@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 
@@ -123,7 +125,7 @@ def test_a_failed_run_is_saved_and_goes_on(tmp_path):
 def test_a_record_of_another_run_is_not_continued(tmp_path):
     path = tmp_path / "run.npz"
     mcrise.explain(photo(16, 16), MODEL, n_masks=64, save=path)
-    with pytest.raises(RecordError, match="seed, kind of score"):
+    with pytest.raises(RecordError, match="other seed, kind of score"):
         mcrise.explain(photo(16, 16), MODEL, n_masks=64, seed=1, scores="any", save=path)
 
 
@@ -282,3 +284,10 @@ def test_a_run_is_not_continued_with_another_model():
 def test_impossible_stopping_rules_are_refused(wrong):
     with pytest.raises(InputError):
         mcrise.explain(photo(16, 16), MODEL, **({"n_masks": "auto"} | wrong))
+
+
+def test_a_chunk_too_large_for_the_buffer_is_painted_in_parts_to_the_same_bit(monkeypatch):
+    whole = mcrise.explain(photo(16, 16), MODEL, n_masks=128, batch_size=8)
+    monkeypatch.setattr(sys.modules["mcrise.explain"], "MOST_BUFFER", 10_000)  # a dozen such images
+    parts = mcrise.explain(photo(16, 16), MODEL, n_masks=128, batch_size=8)
+    assert np.array_equal(parts.scores[1], whole.scores[1])

@@ -51,7 +51,24 @@ def test_a_picture_is_turned_upright(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr", "HSV", "LAB", "I", "F", "I;16"]
+    "mode",
+    [
+        "1",
+        "L",
+        "LA",
+        "P",
+        "RGB",
+        "RGBA",
+        "CMYK",
+        "YCbCr",
+        "HSV",
+        "LAB",
+        "I",
+        "F",
+        "I;16",
+        "La",
+        "RGBa",
+    ],
 )
 def test_every_mode_pillow_reads_becomes_rgb_and_it_is_said(mode):
     source = Image.fromarray(photo(12, 16))
@@ -61,6 +78,8 @@ def test_every_mode_pillow_reads_becomes_rgb_and_it_is_said(mode):
         picture = source.convert("HSV")
     elif mode == "LAB":
         picture = Image.new("LAB", (16, 12))
+    elif mode in ("La", "RGBa"):
+        picture = source.convert(mode.upper()).convert(mode)
     else:
         picture = source.convert(mode)
     view = Geometry().view(picture)

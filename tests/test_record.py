@@ -112,12 +112,14 @@ def tampered(record, path, **changes):
         ({"checksums": np.zeros(4, np.uint32)}, "other masks in chunk 0"),
         ({"meta": {"mcrise_format": 2}}, "format 2"),
         ({"meta": {"plan": {}}}, "damaged"),
+        ({"meta": {"kind": "magic"}}, "damaged"),
+        ({"meta": {"box": [1, 2]}}, "damaged"),
         ({"image": np.zeros((3, 3, 3), np.uint8)}, "another size"),
-        ({"scores": np.full((4, CHUNK, 2), np.nan, np.float32)}, "not numbers"),
+        ({"scores": np.full((4, CHUNK, 2), np.nan, np.float32)}, "are not numbers"),
         ({"scores": np.zeros((4, 1, 2), np.float32)}, "wrong shape"),
         ({"scores": np.array([{"a": 1}], object)}, "damaged"),  # a pickle is never opened
     ],
-    ids=["masks", "format", "plan", "image", "nan", "shape", "pickle"],
+    ids=["masks", "format", "plan", "kind", "box", "image", "nan", "shape", "pickle"],
 )
 def test_what_is_not_understood_is_refused(record, tmp_path, changes, reason):
     path = tampered(record, tmp_path / "run.npz", **changes)

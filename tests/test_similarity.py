@@ -69,7 +69,7 @@ def test_painting_the_shirt_lowers_the_similarity_and_trousers_do_not_count(gall
         query_of(gallery), found.model, fills="green,white", n_masks=512, mask_prob=0.1
     ).maps()
     assert (maps.values[:, 4:12].mean(axis=(1, 2)) < 0).all()
-    assert np.abs(maps.values[:, 24:].mean()) < 0.1 * np.abs(maps.values[:, 4:12].mean())
+    assert np.abs(maps.values[:, 24:].mean()) < 0.2 * np.abs(maps.values[:, 4:12].mean())
 
 
 def test_against_names_any_image_of_the_gallery(gallery):

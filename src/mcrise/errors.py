@@ -15,7 +15,11 @@ class InputError(McriseError):
 
 
 class RecordError(InputError):
-    """A saved record is damaged, foreign, or of another run."""
+    """A record is damaged, foreign, or of another run: the problem, and what to do about it."""
+
+    def __init__(self, problem: str, remedy: str = "run the explanation again") -> None:
+        super().__init__(f"{problem}: {remedy}.")
+        self.problem = problem
 
 
 class ModelError(McriseError):

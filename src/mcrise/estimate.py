@@ -55,7 +55,7 @@ def estimate(
     mean = spread = np.zeros(0)
     n_groups = group_count(n_masks)
     for g, part in enumerate(np.split(np.arange(n_masks), n_groups)):
-        some = Masks(masks.cells[part], masks.shifts[part])
+        some = masks[part]
         means = weighted_sums(plan, some, scores[part]) / len(some)
         values = formula(plan, means, float(scores[part].mean()))
         if g == 0:

@@ -24,6 +24,7 @@ from .record import Record, load
 
 CHECKPOINT_SECONDS = 10.0
 TOLERANCE, CAP = 0.25, 8000  # of n_masks="auto"; the paper spends 8000 calls on every image
+MOST_BUFFER = 2**29  # bytes of painted images; a chunk that needs more is painted in parts
 FIRST_LOOK = 256  # masks, before which an error cannot be told
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)  # whole batches only: a batch never straddles a chunk
 
@@ -75,7 +76,8 @@ def steps(
         )
         if different := expected.differences(record):
             raise RecordError(
-                f"The record to continue is of another run: it differs in {', '.join(different)}."
+                f"Record of another run (other {', '.join(different)})",
+                "start a new one",
             )
     yield from grow(record, model, n_masks=n_masks, tolerance=tolerance, cap=cap, target=target)
 
@@ -98,19 +100,20 @@ def grow(
     model = as_model(model)
     if model.identity != record.model:
         raise RecordError(
-            f"The record is of the model {record.model!r}, not of {model.identity!r}: continue it "
-            "with the model it was begun with."
+            f"The record is of the model {record.model!r}, not of {model.identity!r}",
+            "continue it with the model it was begun with",
         )
     canvas = model.canvas(record.view.pixels, record.plan.fills)
     buffer = canvas.batch(CHUNK)
+    while buffer.nbytes > MOST_BUFFER and len(buffer) > record.batch_size:
+        buffer = canvas.batch(len(buffer) // 2)
     automatic = n_masks == "auto"
     done, record.verdict = 0, ""
     record.goal = whole_chunks(min(FIRST_LOOK, cap) if automatic else int(n_masks))
     while True:
         for chunk in range(done // CHUNK, record.goal // CHUNK):
             if chunk not in record.scores:
-                paint(record.plan, canvas, draw(record.plan, chunk), buffer)
-                record.add(chunk, chunk_scores(model, buffer, record, chunk))
+                record.add(chunk, chunk_scores(model, canvas, buffer, record, chunk))
             yield record
         if not automatic:
             return
@@ -157,19 +160,24 @@ def check_amount(n_masks: int | str, tolerance: float, cap: int) -> None:
 
 
 def chunk_scores(
-    model: Model, images: NDArray[Any], record: Record, chunk: int
+    model: Model, canvas: Canvas, buffer: NDArray[Any], record: Record, chunk: int
 ) -> NDArray[np.float32]:
-    """The scores (64, C) of a painted chunk, asked for in batches."""
+    """The scores (64, C) of a chunk, painted as many at a time as the buffer holds."""
+    masks = draw(record.plan, chunk)
     out = np.empty((CHUNK, record.n_classes), np.float32)
     for start in range(0, CHUNK, record.batch_size):
-        part = slice(start, start + record.batch_size)
-        answer = ask(model, images[part], f"chunk {chunk}", record)
+        place = start % len(buffer)
+        if place == 0:
+            paint(record.plan, canvas, masks[start : start + len(buffer)], buffer)
+        batch = buffer[place : place + record.batch_size]
+        answer = ask(model, batch, f"chunk {chunk}", record)
         if answer.shape[1] != record.n_classes:
             raise ModelError(
                 f"Failed at chunk {chunk}: the model gave {answer.shape[1]} scores per image after "
-                f"{record.n_classes} before.", record
-            )  # fmt: skip
-        out[part] = answer
+                f"{record.n_classes} before.",
+                record,
+            )
+        out[start : start + record.batch_size] = answer
     return out
 
 
@@ -179,7 +187,7 @@ def ask(
     try:
         return model.scores(batch)
     except ModelError as error:
-        raise ModelError(f"Failed at {where}: {error}.", record) from error
+        raise ModelError(f"Failed at {where}: {str(error).rstrip('.')}.", record) from error
 
 
 def check_batch(batch_size: int | str) -> int:

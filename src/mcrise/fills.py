@@ -54,6 +54,10 @@ class Solid(Fill):
     rgb: tuple[int, int, int]
     label: str = ""
 
+    def __post_init__(self) -> None:
+        if len(self.rgb) != 3 or not all(isinstance(v, int) and 0 <= v <= 255 for v in self.rgb):
+            raise InputError(f"The color {self.rgb} is not three whole numbers from 0 to 255.")
+
     @property
     def name(self) -> str:
         return self.label or "#{:02x}{:02x}{:02x}".format(*self.rgb)

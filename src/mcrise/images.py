@@ -162,6 +162,8 @@ def upright_rgb(picture: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
     notes = () if turned.size == picture.size else ("turned upright as its EXIF says",)
     if turned.mode == "RGB":
         return turned, notes
+    if turned.mode in ("La", "RGBa"):  # premultiplied: Pillow converts it only step by step
+        turned = turned.convert("LA" if turned.mode == "La" else "RGBA")
     if turned.has_transparency_data:
         layered = turned.convert("RGBA")
         white = Image.new("RGBA", layered.size, "white")

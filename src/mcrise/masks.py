@@ -82,6 +82,9 @@ class Masks:
     def __len__(self) -> int:
         return len(self.cells)
 
+    def __getitem__(self, some: slice | NDArray[np.int64]) -> "Masks":
+        return Masks(self.cells[some], self.shifts[some])
+
     def checksum(self) -> int:
         shifts = self.shifts.astype("<i4").tobytes()
         return zlib.crc32(shifts, zlib.crc32(self.cells.tobytes()))

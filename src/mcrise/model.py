@@ -157,6 +157,11 @@ def as_model(
                 f"The model is a {type(model).__name__}, but something that can be called on "
                 "images is needed: a function, or what mcrise.load_model returns."
             )
+        if hasattr(model, "state_dict"):
+            raise InputError(
+                "A torch module takes prepared tensors, not images: wrap it with "
+                "mcrise.load_model(module, size=..., mean=..., std=...)."
+            )
         name = getattr(model, "__qualname__", type(model).__qualname__)
         known = Model(model, identity=f"callable {name}")
     if scores is not None:

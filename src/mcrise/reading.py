@@ -28,6 +28,7 @@ N_SHUFFLES = 200
 CONFIDENCE = 0.95
 MOST_FINDINGS = 5
 SMALLEST = 0.25  # cells; a smaller region is not reported
+SURE = 1.3  # margins; wider than one, since every region is judged for several fills
 MINOR = 0.25  # of the region's strongest effect: below it, a fill is not said to move the score
 ALIKE = 0.5  # of the same: if certainly below it, a fill leaves the score about as it is
 LINEAR = 0.9  # share of the variance over colors that brightness must explain to be the reason
@@ -130,7 +131,7 @@ def read(record: Record, target: int | str | None = None, estimator: str = "cent
             f"The estimator {estimator!r} gives one map over all fills, but a reading needs one "
             "per fill: choose centered."
         )
-    limit = chance_limit(record.plan, record.masks(), record.scores_of(maps.target))
+    limit = limit_of(record, maps)
     regions = find_regions(maps.values, limit, record.plan.cell)
     found = [describe(maps, region, direction) for region, direction in regions]
     found.sort(key=lambda finding: -abs(finding.strongest.value))
@@ -138,6 +139,19 @@ def read(record: Record, target: int | str | None = None, estimator: str = "cent
 
 
 # ---- what counts
+
+
+def limit_of(record: Record, maps: Maps) -> float:
+    """The 95 % point of the largest |value| an estimator shows if scores ignored the masks."""
+    scores, smooth = record.scores_of(maps.target), None
+    if maps.estimator == "smooth":
+        smooth = record.fit().by_chance(maps.target, N_SHUFFLES)
+    if smooth is None:
+        return chance_limit(record.plan, record.masks(), scores)
+    peaks, rest = smooth
+    return math.hypot(
+        float(np.quantile(peaks, CONFIDENCE)), chance_limit(record.plan, record.masks(), rest)
+    )
 
 
 def chance_limit(plan: Plan, masks: Masks, scores: NDArray[np.float64]) -> float:
@@ -214,7 +228,7 @@ def describe(maps: Maps, region: NDArray[np.bool_], direction: int) -> Finding:
 
 
 def judge(value: float, margin: float, scale: float) -> str:
-    if abs(value) > max(margin, MINOR * scale):
+    if abs(value) > max(SURE * margin, MINOR * scale):
         return "raises" if value > 0 else "lowers"
     return "leaves" if abs(value) + margin < ALIKE * scale else "open"
 
@@ -256,7 +270,10 @@ def place_of(region: NDArray[np.bool_]) -> str:
     middle = np.argwhere(region).mean(axis=0)
     down, across = 2 * (middle + 0.5) / (height, width) - 1  # -1..1 from top left
     if max(abs(down), abs(across)) < 1 / 3:
-        return "center" if region[tuple(middle.astype(int))] else "around the center"
+        rows, cols = (int(m) for m in middle)
+        reach = math.ceil(min(height, width) / 16)
+        heart = region[rows - reach : rows + reach + 1, cols - reach : cols + reach + 1]
+        return "center" if heart.mean() > 0.5 else "around the center"
     words = []
     if abs(down) >= 1 / 3:
         words.append("upper" if down < 0 else "lower")
@@ -281,41 +298,39 @@ MEANINGS = {
 
 def sentence(found: Finding, label: str) -> str:
     """What the map says of a region."""
-    main = "raises" if found.direction > 0 else "lowers"
-    other = "lowers" if found.direction > 0 else "raises"
-    clauses = [
-        clause
-        for verdict in (main, other, "leaves")
-        for clause in clauses_of(found.effects, verdict, repr(label) if verdict == main else "it")
-    ]
+    main, other = ("raises", "lowers") if found.direction > 0 else ("lowers", "raises")
+    clauses: list[str] = []
+    for verdict in (main, other, "leaves"):
+        for subject, group in subjects(found.effects, verdict):
+            what = "it" if clauses else repr(label)
+            rest = "about as it is" if verdict == "leaves" else f"by {amount(group)} on average"
+            clauses.append(f"{subject} {verdict} {what} {rest}")
+    where = found.place[0].upper() + found.place[1:]
+    share = f"{100 * found.share:.0f} % of the image"
+    return f"{where} ({share}): {'; '.join(clauses)}. {meaning(found, main)}"
+
+
+def subjects(effects: Sequence[Effect], verdict: str) -> Iterator[tuple[str, list[Effect]]]:
+    """The colors of a verdict together, and each other fill by what it does."""
+    chosen = [effect for effect in effects if effect.verdict == verdict]
+    if colors := [effect for effect in chosen if effect.fill.kind not in DEEDS]:
+        yield f"a patch of {join([effect.fill.name for effect in colors], 'or')}", colors
+    for effect in chosen:
+        if effect.fill.kind in DEEDS:
+            yield DEEDS[effect.fill.kind][0].format(fill=effect.fill), [effect]
+
+
+def meaning(found: Finding, main: str) -> str:
+    if found.strongest.fill.kind in DEEDS:
+        return f"Its {found.kind}."
     colors, alike = (
         [e.fill.name for e in found.effects if e.verdict == verdict and e.fill.kind not in DEEDS]
         for verdict in (main, "leaves")
     )
-    meaning = MEANINGS.get(found.kind, f"Its {found.kind}.").format(
+    return MEANINGS[found.kind].format(
         colors=join(colors, "or"),
         alike=f": {join(alike, 'or')} is as good as the original" if alike else "",
     )
-    where = found.place[0].upper() + found.place[1:]
-    return f"{where} ({100 * found.share:.0f} % of the image): {'; '.join(clauses)}. {meaning}"
-
-
-def clauses_of(effects: Sequence[Effect], verdict: str, what: str) -> Iterator[str]:
-    """One clause for the colors of a verdict together, and one for each other fill."""
-    chosen = [effect for effect in effects if effect.verdict == verdict]
-    colors = [effect for effect in chosen if effect.fill.kind not in DEEDS]
-    others = [effect for effect in chosen if effect.fill.kind in DEEDS]
-    groups = ([("a patch of " + join([e.fill.name for e in colors], "or"), colors)] if colors
-              else []) + [(deed(effect.fill), [effect]) for effect in others]  # fmt: skip
-    for subject, group in groups:
-        if verdict == "leaves":
-            yield f"{subject} leaves {what} about as it is"
-        else:
-            yield f"{subject} {verdict} {what} by {amount(group)} on average"
-
-
-def deed(fill: Fill) -> str:
-    return DEEDS[fill.kind][0].format(fill=fill)
 
 
 def amount(effects: Sequence[Effect]) -> str:

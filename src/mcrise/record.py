@@ -9,8 +9,9 @@ import io
 import json
 import os
 import platform
-import tempfile
+import secrets
 import zipfile
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -63,6 +64,10 @@ class Record:
             raise InputError(
                 f"The model gives {len(self.untouched):,} scores per image, but a record keeps at "
                 f"most {MOST_CLASSES:,}: wrap the model so that it returns those you ask about."
+            )
+        if self.kind not in KINDS:
+            raise InputError(
+                f"The kind of score is {self.kind!r}, but it must be one of {', '.join(KINDS)}."
             )
         if self.labels is not None and len(self.labels) != len(self.untouched):
             raise InputError(
@@ -154,9 +159,9 @@ class Record:
             )
         index = self.resolve(target)
         scores = self.scores_of(index)
-        notes: tuple[str, ...] = ()
+        fallback: tuple[str, ...] = ()
         if estimator == "smooth":
-            values, se, notes = self.fit().maps(index)
+            values, se, fallback = self.fit().maps(index)
         else:
             values, se = estimate(self.plan, self.masks(), scores, estimator)
         change = KINDS[self.kind]
@@ -171,7 +176,7 @@ class Record:
             unit=change if estimator == "rise" else f"change of {change}",
             image=self.view.pixels,
         )
-        notes += diagnose(
+        notes = diagnose(
             self.plan,
             self.n_masks,
             float(self.untouched[index]),
@@ -179,7 +184,7 @@ class Record:
             float(scores.std()),
             maps.relative_error,
         )
-        return replace(maps, notes=notes)
+        return replace(maps, notes=notes + fallback)
 
     def fit(self) -> Fit:
         """The regression behind `smooth`, made once for all classes and again when masks came."""
@@ -259,15 +264,15 @@ def versions() -> dict[str, str]:
 def write_atomically(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with temporary.open("xb") as file:
                 np.savez(file, **arrays)  # type: ignore[arg-type]
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
         except BaseException:
-            os.unlink(temporary)
+            temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise InputError(
@@ -283,27 +288,24 @@ def load(path: Path | str) -> Record:
         return parse_record(path.read_bytes())
     except FileNotFoundError:
         raise RecordError(
-            f"{path} does not exist: give a run.npz or the folder it is in."
+            f"{path} does not exist", "give a run.npz or the folder it is in"
         ) from None
     except RecordError as error:
-        raise RecordError(f"{path} {error}") from None
-    except (KeyError, ValueError, TypeError, OSError, MemoryError, zipfile.BadZipFile, EOFError,
-            NotImplementedError, InputError):  # fmt: skip
-        raise RecordError(
-            f"{path} is not a record of mcrise, or it is damaged: run the explanation again."
-        ) from None
+        raise RecordError(f"{path} {error.problem}") from None
+    except (LookupError, ValueError, TypeError, OSError, MemoryError, EOFError, InputError,
+            NotImplementedError, zipfile.BadZipFile, zlib.error):  # fmt: skip
+        raise RecordError(f"{path} is not a record of mcrise, or it is damaged") from None
 
 
 def parse_record(content: bytes) -> Record:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         if sum(member.file_size for member in archive.infolist()) > MOST_BYTES:
-            raise RecordError("unpacks to more than 4 GB: it is not a record of mcrise.")
+            raise RecordError("unpacks to more than 4 GB, so it is not a record of mcrise")
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         meta = json.loads(arrays["meta"].tobytes())
         if meta["mcrise_format"] != FORMAT:
             raise RecordError(
-                f"has format {meta['mcrise_format']}, but this mcrise reads format {FORMAT}: "
-                "use the version that wrote it, or run the explanation again."
+                f"has format {meta['mcrise_format']}, but this mcrise reads format {FORMAT}"
             )
         plan = Plan(
             size=pair(meta["plan"]["size"]),
@@ -318,30 +320,29 @@ def parse_record(content: bytes) -> Record:
         view = View(
             arrays["image"],
             pair(meta["original_size"]),
-            tuple(meta["box"]),
+            box(meta["box"]),
             tuple(meta["view_notes"]),
         )
         if view.pixels.shape != (*plan.size, 3):
-            raise RecordError("holds an image of another size than its plan: it is damaged.")
+            raise RecordError("is damaged (its image has another size than its plan)")
         record = Record(
             plan,
             view,
             arrays["untouched"],
             labels=None if meta["labels"] is None else tuple(meta["labels"]),
             kind=meta["kind"],
-            batch_size=meta["batch_size"],
+            batch_size=int(meta["batch_size"]),
             model=meta["model"],
             verdict=meta["verdict"],
         )
         scores = arrays["scores"]
         if scores.shape[1:] != (CHUNK, record.n_classes) or not np.isfinite(scores).all():
-            raise RecordError("holds scores of the wrong shape or not numbers: it is damaged.")
+            raise RecordError("is damaged (its scores have the wrong shape or are not numbers)")
         rows = zip(arrays["chunks"], arrays["checksums"], scores, strict=True)
         for chunk, checksum, chunk_scores in rows:
             if draw(plan, int(chunk)).checksum() != checksum:
                 raise RecordError(
-                    f"was made with other masks in chunk {chunk} than this mcrise draws: run the "
-                    "explanation again."
+                    f"was made with other masks in chunk {chunk} than this mcrise draws"
                 )
             record.add(int(chunk), chunk_scores)
     return record
@@ -350,6 +351,11 @@ def parse_record(content: bytes) -> Record:
 def pair(values: list[int]) -> tuple[int, int]:
     first, second = values
     return int(first), int(second)
+
+
+def box(values: list[float]) -> tuple[float, float, float, float]:
+    top, left, bottom, right = values
+    return float(top), float(left), float(bottom), float(right)
 
 
 def merge(records: Iterable[Record]) -> Record:
@@ -362,14 +368,14 @@ def merge(records: Iterable[Record]) -> Record:
     for part in parts:
         if different := first.differences(part):
             raise RecordError(
-                "Records of different runs cannot be merged: they differ in "
-                f"{', '.join(different)}."
+                f"Records of different runs were given: they differ in {', '.join(different)}",
+                "merge only parts of one run",
             )
         for chunk, scores in part.scores.items():
             if chunk in whole.scores and not np.array_equal(whole.scores[chunk], scores):
                 raise RecordError(
-                    f"Two records have different scores for the same masks (chunk {chunk}): the "
-                    "model answers differently each time, or on each machine."
+                    f"Two records have different scores for the same masks (chunk {chunk})",
+                    "find out why the model answers differently each time, or on each machine",
                 )
             whole.add(chunk, scores)
     return whole

@@ -3,9 +3,9 @@
 Were the score additive in pixels, f = b0 + sum_k <beta_k, m_k>, its expected MC-RISE map would be
 exactly C beta_k, where C is the covariance of an enlarged mask with itself. So regress the scores
 on the masks, let the data say how strong beta is, where, and how alike the fills are, and show
-C E[beta | scores]. What the regression misses is estimated as `centered` would and added as
-far as it stands out from noise, so that the limit for many masks is the paper's map whatever the
-model. One factorisation serves every class, and no mask is ever enlarged.
+C E[beta | scores]. What the regression misses is estimated as `centered` would and added as far as
+it stands out from noise, so that the limit for many masks is the paper's map whatever the model.
+One factorisation serves every class, and no mask is ever enlarged.
 """
 
 import math
@@ -55,19 +55,17 @@ def make_axis(n_pixels: int, n_cells: int, cell: int) -> Axis:
     overlap = np.einsum("xj,xsi->sji", hats, enlargement(n_pixels, n_cells, cell))
     # All shifts are equally likely, so C only depends on how far apart two pixels are.
     triangle = np.convolve(np.ones(cell), np.ones(cell)) / cell
-    reach = np.zeros(2 * (n_pixels + 2 * cell))
-    both = np.convolve(triangle, triangle) / cell
-    reach[: 2 * cell - 1] = both[2 * cell - 2 :]
+    reach = np.zeros(n_pixels + 2 * cell)
+    reach[: 2 * cell - 1] = np.convolve(triangle, triangle)[2 * cell - 2 :] / cell
     apart = np.abs(np.subtract.outer(np.arange(n_pixels), np.arange(n_pixels)))
     centers = ((np.arange(n_hats) + 0.5) / n_hats * n_pixels).astype(np.int64)
     return Axis(hats, centers, overlap, reach[apart])
 
 
 @dataclass(frozen=True)
-class Features:
-    """What each mask paints under each hat, and how hats appear in a map."""
+class Hats:
+    """The hats of rows times those of columns, and how they appear in a map."""
 
-    painted: NDArray[np.float32]  # (N, K, hats)
     down: Axis
     across: Axis
 
@@ -88,27 +86,27 @@ class Features:
         shown = (axis.shown[axis.centers] for axis in (self.down, self.across))
         return np.asarray(np.kron(*shown), np.float64)
 
+    def painted(self, masks: Masks, n_fills: int) -> NDArray[np.float32]:
+        """How much of each fill each mask has under each hat: (N, K, hats)."""
+        shape = (n_fills, len(self.at_centers))
+        out = np.empty((len(masks), *shape), np.float32)
+        for start in range(0, len(masks), 256):  # all at once would take more memory than the rest
+            some = slice(start, start + 256)
+            onehot = masks.cells[some, None] == np.arange(1, n_fills + 1)[:, None, None]
+            rows = self.down.overlap[masks.shifts[some, 0], None]
+            cols = self.across.overlap[masks.shifts[some, 1], None]
+            sums = rows @ onehot.astype(np.float64) @ cols.swapaxes(2, 3)
+            out[some] = sums.reshape(-1, *shape)
+        return out
 
-def make_features(plan: Plan, masks: Masks) -> Features:
-    down, across = (make_axis(*axis) for axis in zip(plan.size, plan.grid, plan.cell, strict=True))
-    n_hats = len(down.centers) * len(across.centers)
-    painted = np.empty((len(masks), plan.n_fills, n_hats), np.float32)
-    for start in range(0, len(masks), 256):  # all at once would take more memory than the rest
-        some = slice(start, start + 256)
-        onehot = masks.cells[some, None] == np.arange(1, plan.n_fills + 1)[:, None, None]
-        rows, cols = down.overlap[masks.shifts[some, 0]], across.overlap[masks.shifts[some, 1]]
-        sums = rows[:, None] @ onehot.astype(np.float64) @ cols.swapaxes(1, 2)[:, None]
-        painted[some] = sums.reshape(-1, plan.n_fills, n_hats)
-    return Features(painted, down, across)
 
-
-def smooth_fields(plan: Plan, features: Features) -> Array:
+def smooth_fields(plan: Plan, hats: Hats) -> Array:
     """The prior of beta as its strongest independent fields: (hats, rank)."""
     kernel = np.zeros((1, 1))
     for length in LENGTHS:
         near = (
             np.exp(-0.5 * (np.subtract.outer(at, at) / (length * max(plan.size))) ** 2)
-            for at in (features.down.centers, features.across.centers)
+            for at in (hats.down.centers, hats.across.centers)
         )
         kernel = kernel + np.kron(*near)
     power, fields = np.linalg.eigh(kernel)
@@ -132,15 +130,18 @@ class Factors:
         return np.asarray(self.mixing @ along @ self.fields.T)
 
 
-def factorise(features: Features, fields: Array, mixing: Array) -> Factors:
+def factorise(painted: NDArray[np.float32], fields: Array, mixing: Array) -> Factors:
     """Columns for these fields, scaled so that a mask has squared length one on average."""
-    own = (features.painted @ fields.astype(np.float32)).astype(np.float64)  # (N, K, rank)
-    own -= own.mean(axis=0)
-    columns = (mixing.T @ own).reshape(len(own), -1)
-    scale = math.sqrt(len(own) / np.square(columns).sum())
+    own = painted @ fields.astype(np.float32)  # (N, K, rank)
+    shape = own.shape
+    own = mixing.T.astype(np.float32) @ own
+    columns = own.reshape(len(own), -1).astype(np.float64)
+    del own  # these are the largest arrays there are
+    columns -= columns.mean(axis=0)
+    scale = math.sqrt(len(columns) / np.square(columns).sum())
     columns *= scale
     power, axes = np.linalg.eigh(columns.T @ columns)
-    split = axes.reshape(*own.shape[1:], -1)
+    split = axes.reshape(*shape[1:], -1)
     return Factors(columns @ axes, np.maximum(power, 0), split, fields, scale * mixing)
 
 
@@ -173,14 +174,14 @@ def solve(factors: Factors, scores: Array) -> Solution:
     return Solution(coef, chosen, RATIOS[best], noise, others)
 
 
-def adapt_amplitude(features: Features, factors: Factors, solution: Solution, y: Array) -> Array:
+def adapt_amplitude(hats: Hats, factors: Factors, solution: Solution, y: Array) -> Array:
     """How strong beta is expected to be at each hat: (hats,).
 
     Classes look at the same places, so where the maps of several are strong, others may be.
     """
     off = np.square(y - y.mean(axis=0) - solution.others).sum(axis=0)
     trust = np.maximum(1 - off / np.square(y - y.mean(axis=0)).sum(axis=0), 1e-3)  # R2
-    maps = factors.beta(solution.coef) @ features.at_centers.T  # (q, K, hats)
+    maps = factors.beta(solution.coef) @ hats.at_centers.T  # (q, K, hats)
     energy = np.square(maps).mean(axis=1)
     energy /= energy.mean(axis=1, keepdims=True)
     return np.asarray((trust @ energy / trust.sum() + 0.2) ** 0.75)
@@ -202,19 +203,38 @@ def adapt_mixing(factors: Factors, solution: Solution) -> Array:
 
 def fit(plan: Plan, masks: Masks, scores: NDArray[np.float32], kind: str) -> "Fit":
     """Regress the scores (N, C) of a run on its masks."""
-    features = make_features(plan, masks)
-    spread = scores.std(axis=0)
+    axes = zip(plan.size, plan.grid, plan.cell, strict=True)
+    hats = Hats(*(make_axis(*axis) for axis in axes))
+    painted = hats.painted(masks, plan.n_fills)
     varied = np.flatnonzero(np.ptp(scores, axis=0))
-    pool = varied[np.argsort(-spread[varied], kind="stable")[:POOL]]
-    y = scores[:, pool].astype(np.float64)
+    spread = scores[:, varied].std(axis=0)
+    y = scores[:, varied[np.argsort(-spread, kind="stable")[:POOL]]].astype(np.float64)
     y = y if kind == "any" else log_odds(y, 0.0)
-    smooth = fields = smooth_fields(plan, features)
-    factors = factorise(features, fields, np.eye(plan.n_fills))
-    for _ in range(ROUNDS if len(pool) else 0):
-        solution = solve(factors, y)
-        fields = adapt_amplitude(features, factors, solution, y)[:, None] * smooth
-        factors = factorise(features, fields, adapt_mixing(factors, solution))
-    return Fit(plan, masks, scores, kind, features, factors)
+    smooth = fields = smooth_fields(plan, hats)
+    mixing = np.eye(plan.n_fills)
+    for _ in range(ROUNDS if y.size else 0):
+        fields, mixing = adapt(hats, painted, smooth, fields, mixing, y)
+    return Fit(plan, masks, scores, kind, hats, factorise(painted, fields, mixing))
+
+
+def adapt(
+    hats: Hats,
+    painted: NDArray[np.float32],
+    smooth: Array,
+    fields: Array,
+    mixing: Array,
+    y: Array,
+) -> tuple[Array, Array]:
+    """One round of learning the prior, fields and mixing, from the scores (N, q) themselves."""
+    factors = factorise(painted, fields, mixing)
+    solution = solve(factors, y)
+    amplitude = adapt_amplitude(hats, factors, solution, y)
+    return amplitude[:, None] * smooth, adapt_mixing(factors, solution)
+
+
+def regressed(scores: Array, low: float | None) -> Array:
+    """What is regressed for some scores (N,): these, and where they are bounded their log odds."""
+    return np.stack([scores] if low is None else [scores, log_odds(scores, low)], axis=1)
 
 
 def log_odds(scores: Array, low: float) -> Array:
@@ -231,7 +251,7 @@ class Fit:
     masks: Masks
     scores: NDArray[np.float32]  # (N, C)
     kind: str
-    features: Features
+    hats: Hats
     factors: Factors
 
     def maps(self, target: int) -> MapsAndNotes:
@@ -247,29 +267,62 @@ class Fit:
 
     def maps_of(self, scores: Array, low: float | None) -> MapsAndNotes:
         """Maps of any scores (N,) under these masks; `low` where they range from there to one."""
-        scores = scores - (mean := scores.mean())
-        columns = [scores] if low is None else [scores, log_odds(scores + mean, low)]
-        if not scores.any():
+        columns = regressed(scores, low)
+        found = self.predict(columns)
+        if found is None:
             return self.fall_back(scores)
-        solution = solve(self.factors, np.stack(columns, axis=1))
+        solution, slopes, left = found
+        values = self.hats.enlarge(self.factors.beta(solution.coef @ slopes[:, None]))
+        variances = solution.noise * (self.squared_axes @ (1 / solution.precision))  # (K, hats, q)
+        variance = self.hats.interpolate(np.square(np.sqrt(variances) @ slopes))
+        missed, share, noise = self.residual(left)
+        se = np.sqrt((1 - share) * variance + share * noise)
+        return (values + missed).astype(np.float32), se.astype(np.float32), ()
+
+    def predict(self, columns: Array) -> tuple[Solution, Array, Array] | None:
+        """The regression of scores and their log odds (N, q), its slopes, and what it misses.
+
+        None where the other masks tell nothing of a score.
+        """
+        scores = columns[:, 0] - columns[:, 0].mean()
+        if np.ptp(scores) == 0:
+            return None
+        solution = solve(self.factors, columns)
         # The map is that of the score itself: whatever was regressed, its slope is measured there.
         slopes = blend(solution.others, scores)
         left = scores - solution.others @ slopes
         explained = 1 - np.square(left).sum() / np.square(scores).sum()
-        if explained * len(scores) < 4:  # within two standard errors of nothing
-            return self.fall_back(scores)
-        values = self.features.enlarge(self.factors.beta(solution.coef @ slopes[:, None]))
-        variances = solution.noise * (self.squared_axes @ (1 / solution.precision))  # (K, hats, q)
-        variance = self.features.interpolate(np.square(np.sqrt(variances) @ slopes))
-        missed, share, noise = self.residual(left)
-        se = np.sqrt((1 - share) * variance + share * noise)
-        return (values + missed).astype(np.float32), se.astype(np.float32), ()
+        return None if explained * len(scores) < 4 else (solution, slopes, left)
+
+    def by_chance(self, target: int, n_shuffles: int) -> tuple[Array, Array] | None:
+        """What the maps of a class would show if its scores had nothing to do with the masks.
+
+        Returns the largest |value| for each shuffle of the scores, by the regression that the
+        class itself got, and the scores (N,) that enter its maps through the residual, as
+        `centered` would show them. None where there is no regression.
+        """
+        low = None if self.kind == "any" else 0.0
+        columns = regressed(self.scores[:, target].astype(np.float64), low)
+        found = self.predict(columns)
+        if found is None:
+            return None
+        solution, slopes, left = found
+        weights = slopes / solution.precision  # (D, q)
+        order = np.random.default_rng(self.plan.seed)
+        columns = columns - columns.mean(axis=0)
+        coef = np.empty((len(weights), n_shuffles))
+        for n in range(n_shuffles):
+            along = self.factors.rows.T @ columns[order.permutation(len(columns))]
+            coef[:, n] = (weights * along).sum(axis=1)
+        shown = self.factors.beta(coef) @ self.hats.at_centers.T  # (n, K, hats)
+        _, share, _ = self.residual(left)
+        return np.abs(shown).max(axis=(1, 2)), math.sqrt(share) * left
 
     @cached_property
     def squared_axes(self) -> Array:
         """The square of what each principal axis adds to the map at the hats: (K, hats, D)."""
         axes = np.tensordot(self.factors.mixing, self.factors.axes, axes=1)  # (K, rank, D)
-        return np.asarray(np.square(self.features.at_centers @ self.factors.fields @ axes))
+        return np.asarray(np.square(self.hats.at_centers @ self.factors.fields @ axes))
 
     def residual(self, left: Array) -> tuple[Array, float, float]:
         """The map of what the other masks do not predict, as far as it is more than noise.
@@ -287,7 +340,7 @@ class Fit:
         per_cell = plan.n_fills / plan.mask_prob + 1 / plan.keep_prob
         down, across = (
             dctn(axis.covariance, norm="ortho").diagonal()
-            for axis in (self.features.down, self.features.across)
+            for axis in (self.hats.down, self.hats.across)
         )
         noise = np.outer(down, across) * (per_cell * left.var() / n_masks)  # (H, W)
         band = np.maximum(np.rint(np.hypot(*np.indices(plan.size))), 1).astype(np.int64)

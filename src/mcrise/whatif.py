@@ -235,9 +235,10 @@ def compare(
 def subtract(record: Record, first: int, second: int) -> Record:
     """The difference of two classes as a record of one class.
 
-    Estimators are linear in the scores, so its maps are the difference of the maps; and since
-    both classes saw the same masks, its standard errors are right where those of the two classes
-    combined would be too large or too small.
+    Estimators are linear in the scores, so its maps are the difference of the maps (`smooth` fits
+    the difference itself). Both classes saw the same masks, so their errors go together: its own
+    standard error is smaller than the two combined where they rise and fall together, and larger
+    where one gains what the other loses.
     """
     columns = {c: scores[:, [first]] - scores[:, [second]] for c, scores in record.scores.items()}
     return replace(

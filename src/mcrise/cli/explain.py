@@ -23,6 +23,7 @@ from .options import NumberOrAuto, Pair, model_options, target_options
 from .summary import summarise, tell
 
 RUN, PICTURE, REGIONS, SUMMARY = "run.npz", "maps.png", "regions.png", "summary.json"
+ELSEWHERE = "choose another --out, or --overwrite it"
 
 
 @click.command()
@@ -84,10 +85,11 @@ def explain(
     model = load_model(spec, **settings)
     amount: dict[str, Any] = {"n_masks": n_masks, "tolerance": tolerance, "cap": cap,
               "target": targets[0] if targets else None}  # fmt: skip
-    before = None if overwrite or more else earlier(folder)
-    finished = before is not None and n_masks != "auto" and before.n_masks >= int(n_masks)
+    before = records.load(more) if more else None if overwrite else earlier(folder)
+    n_before = before.n_masks if before else 0
     if more:
-        run = grow(records.load(more), model, **amount)
+        assert before is not None
+        run = grow(before, model, **amount)
     else:
         run = steps(
             image, model, fills=fills, grid=grid, mask_prob=mask_prob, seed=seed,
@@ -98,11 +100,8 @@ def explain(
     except RecordError as error:
         if more:
             raise
-        difference = str(error).rpartition(": ")[2].rstrip(".")
-        raise RecordError(
-            f"{folder} holds another run ({difference}): choose another --out, or --overwrite it."
-        ) from None
-    asked = None if finished else model  # a finished run is only drawn again
+        raise RecordError(f"{folder / RUN}: {error.problem}", ELSEWHERE) from None
+    asked = model if record.n_masks > n_before else None  # a finished run is only drawn again
     finish(record, targets, estimator, folder, as_json, quiet, model.notes, asked)
 
 
@@ -121,8 +120,7 @@ def earlier(folder: Path) -> Record | None:
     try:
         return records.load(folder / RUN)
     except RecordError as error:
-        found = str(error).rpartition(": ")[0]  # without its advice to run the explanation again
-        raise RecordError(f"{found}: choose another --out, or --overwrite it.") from None
+        raise RecordError(error.problem, ELSEWHERE) from None
 
 
 def known(run: Iterator[Record], targets: Sequence[str]) -> Iterator[Record]:

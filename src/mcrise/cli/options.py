@@ -7,7 +7,7 @@ import click
 from ..record import DEFAULT, ESTIMATORS, KINDS
 
 
-class Pair(click.ParamType[Any]):
+class Pair(click.ParamType):  # type: ignore[type-arg]
     """Two whole numbers: `8x8`, rows first."""
 
     name = "ROWSxCOLUMNS"
@@ -23,7 +23,7 @@ class Pair(click.ParamType[Any]):
         return int(parts[0]), int(parts[1])
 
 
-class Numbers(click.ParamType[Any]):
+class Numbers(click.ParamType):  # type: ignore[type-arg]
     """Numbers with commas between: `0.5` or `0.485,0.456,0.406`."""
 
     name = "NUMBER[,NUMBER,NUMBER]"
@@ -37,7 +37,7 @@ class Numbers(click.ParamType[Any]):
             self.fail(f"{value!r} is not a list of numbers such as 0.5,0.5,0.5.", param, ctx)
 
 
-class NumberOrAuto(click.ParamType[Any]):
+class NumberOrAuto(click.ParamType):  # type: ignore[type-arg]
     """A whole number or `auto`."""
 
     name = "NUMBER|auto"

@@ -49,6 +49,7 @@ def serve(
         app, host or "127.0.0.1", port, log_level="warning", timeout_graceful_shutdown=1
     )
     socket = config.bind_socket()
+    socket.listen()  # before the address is told
     shown = f"[{host}]" if host and ":" in host else host or "127.0.0.1"
     address = f"http://{shown}:{socket.getsockname()[1]}/"
     click.echo(f"Open {address}{f'?token={token}' if token else ''}   (Ctrl-C ends it)")

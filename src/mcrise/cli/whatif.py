@@ -182,9 +182,10 @@ def one_fill(text: str, record: Record) -> fills.Fill:
 
 def finding_of(reading: Reading, number: int) -> Finding:
     if number > len(reading.findings):
+        n_findings = len(reading.findings)
         raise InputError(
-            f"There is no region {number}: the reading of {reading.maps.label!r} has "
-            f"{len(reading.findings)} findings."
+            f"There is no region {number}: the reading of {reading.maps.label!r} has {n_findings} "
+            f"finding{'' if n_findings == 1 else 's'}."
         )
     return reading.findings[number - 1]
 

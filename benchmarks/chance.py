@@ -1,0 +1,72 @@
+"""What chance does to a reading: findings on pure noise, and the coverage of class differences.
+
+    python benchmarks/chance.py
+
+Prints both and writes benchmarks/results/chance.json.
+"""
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+from mcrise.demo.signs import washed_out_priority_road
+from mcrise.explain import explain
+from mcrise.images import View
+from mcrise.masks import CHUNK, Plan
+from mcrise.reading import read
+from mcrise.record import Record
+from mcrise.runtimes import load_model
+from mcrise.whatif import subtract
+
+RESULTS = Path(__file__).with_name("results") / "chance.json"
+SIZE = (96, 96)
+
+
+def noise_record(seed: int, n_masks: int) -> Record:
+    """Scores that have nothing to do with the masks."""
+    view = View(np.full((*SIZE, 3), 128, np.uint8), SIZE, (0.0, 0.0, 96.0, 96.0))
+    record = Record(Plan(SIZE, seed=seed), view, np.array([0.5], np.float32), kind="independent")
+    generator = np.random.default_rng(10_000 + seed)
+    for chunk in range(n_masks // CHUNK):
+        record.add(chunk, generator.random((CHUNK, 1)))
+    return record
+
+
+def difference_coverage(n_masks: int, n_seeds: int, n_long: int) -> dict[str, float]:
+    """How often nominal 95 % intervals of a difference hold the value of a long run."""
+    model, sign = load_model("demo"), washed_out_priority_road()
+    long = explain(sign, model, n_masks=n_long, mask_prob=0.15, seed=99)
+    pair = long.resolve("priority road"), long.resolve("no vehicles")
+    truth = subtract(long, *pair).maps(0)
+    inside, own, apart = [], [], []
+    for seed in range(n_seeds):
+        record = explain(sign, model, n_masks=n_masks, mask_prob=0.15, seed=seed)
+        maps = subtract(record, *pair).maps(0)
+        error = np.hypot(maps.se, truth.se)
+        inside.append(np.abs(maps.values - truth.values) <= 1.96 * error)
+        own.append(np.mean(maps.se**2))
+        apart.append(sum(np.mean(record.maps(target).se ** 2) for target in pair))
+    ratio = float(np.sqrt(np.mean(own) / np.mean(apart)))
+    return {"coverage": float(np.mean(inside)), "error_over_that_of_independent_runs": ratio}
+
+
+def main() -> None:
+    records = [noise_record(seed, 1024) for seed in range(100)]
+    started = time.process_time()
+    silent = sum(not read(record).findings for record in records)
+    seconds = (time.process_time() - started) / len(records)
+    print(
+        f"pure noise: no finding in {silent} of 100 seeds ({seconds:.2f} s of one core a reading)"
+    )
+    difference = difference_coverage(n_masks=512, n_seeds=6, n_long=6400)
+    for name, value in difference.items():
+        print(f"{name.replace('_', ' ')}: {value:.3f}")
+    RESULTS.parent.mkdir(exist_ok=True)
+    figures = {"silent": silent, "seconds": seconds, **difference}
+    RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
