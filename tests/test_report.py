@@ -22,7 +22,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 def record():
     """224 x 224 with five colors, and a label that would like to run."""
     model = PatchModel(slice(60, 160), slice(60, 160))
-    return mcrise.explain(photo(224, 224), model, n_masks=256, labels=[HOSTILE, "not red"])
+    return mcrise.explain(photo(224, 224), model, n_masks=256, labels=[HOSTILE, f"not {HOSTILE}"])
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_html_in_a_label_is_shown_as_text(report, record):
 
 
 def test_what_a_notebook_shows_is_small(record):
-    assert len(record._repr_html_()) < 200_000
+    assert len(record._repr_html_()) < 300_000  # of noise, which PNG cannot pack
 
 
 def test_regions_are_told_as_runs_of_pixels(record):

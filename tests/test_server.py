@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 PLANTED = Model(
     PatchModel(slice(4, 12), slice(4, 12)), labels=(HOSTILE, "not red"), identity="planted"
 )
+OURS = {"host": "127.0.0.1"}
 N_REQUESTS = 150  # of all kinds; `make bench` sends 1,000
 
 
@@ -256,8 +258,9 @@ def test_generated_requests_find_no_server_error(jobs):
 def generated_requests(app, n_requests):
     """Requests made from the schema, valid and not; a 5xx fails. Returns how many were sent."""
     from hypothesis import HealthCheck, given, settings
+    from hypothesis.errors import Unsatisfiable
 
-    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=OURS)
     operations = [found.ok() for found in schema.get_all_operations()]
     each = -(-n_requests // len(operations))
     sent = 0
@@ -270,11 +273,12 @@ def generated_requests(app, n_requests):
             @given(case=operation.as_strategy(generation_mode=mode))
             def ask(case):
                 nonlocal sent
-                answer = case.call(headers={"host": "127.0.0.1"})
+                answer = case.call(headers=OURS)
                 assert answer.status_code < 500, case.as_curl_command()
                 sent += 1
 
-            ask()
+            with suppress(Unsatisfiable):  # nothing can be wrong where nothing can be said
+                ask()
     return sent
 
 
@@ -299,7 +303,7 @@ def ask(address, path, method="GET"):
 
 def test_a_job_survives_kill_9_and_its_record_is_equal_to_the_bit(tmp_path):
     """The real model, the real command, and a checkpoint every few chunks."""
-    n_masks = 512
+    n_masks = 384
     process, address = serve(tmp_path, "--checkpoint", "0.1")
     try:
         job = ask(address, f"api/jobs?sign=stop&n_masks={n_masks}", "POST")

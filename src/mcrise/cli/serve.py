@@ -25,6 +25,7 @@ def serve(
 ) -> None:
     """Show maps in the browser as they sharpen."""
     try:
+        import scipy.linalg  # noqa: F401  brings a second BLAS, to be limited too
         import uvicorn
         from threadpoolctl import threadpool_limits
 
@@ -39,10 +40,10 @@ def serve(
     if len(models) < len(specs):
         raise InputError("Two models have the same name: rename one of the files.")
     jobs = Jobs(data, models, checkpoint_seconds=checkpoint)
-    for name in models:
-        jobs.call(name, warm_up).result()
     # The model has the cores; estimates that fight it for them take a hundred times longer.
     threadpool_limits(1, user_api="blas")
+    for name in models:
+        jobs.call(name, warm_up)
     token = secrets.token_urlsafe(24) if host else None
     app = create_app(jobs, host, token)
     config = uvicorn.Config(
