@@ -18,6 +18,7 @@ def serving(folder, models, **options):
     jobs = Jobs(folder, models)
     config = uvicorn.Config(create_app(jobs, **options), "127.0.0.1", 0, log_level="warning")
     server, socket = uvicorn.Server(config), config.bind_socket()
+    socket.listen()
     thread = threading.Thread(target=server.run, args=([socket],))
     thread.start()
     try:

@@ -183,11 +183,13 @@ export function mark(view, runs, point) {
 
 /** Call `moved` with the pixel under the pointer, or that the arrow keys lead to. */
 export function track(canvas, moved) {
-  const here = { row: 0, column: 0 };
+  let here = null; // keys start from the middle
   const go = (row, column, event) => {
-    here.row = Math.min(Math.max(row, 0), canvas.height - 1);
-    here.column = Math.min(Math.max(column, 0), canvas.width - 1);
-    moved({ ...here }, event);
+    here = {
+      row: Math.min(Math.max(row, 0), canvas.height - 1),
+      column: Math.min(Math.max(column, 0), canvas.width - 1),
+    };
+    moved(here, event);
   };
   const follow = (event) => {
     const box = canvas.getBoundingClientRect();
@@ -202,6 +204,7 @@ export function track(canvas, moved) {
     event.preventDefault();
     const reach = event.shiftKey ? 1 : Math.max(1, Math.round(canvas.width / 32));
     const [down, across] = steps[event.key];
-    go(here.row + reach * down, here.column + reach * across, event);
+    const from = here ?? { row: canvas.height >> 1, column: canvas.width >> 1 };
+    go(from.row + reach * down, from.column + reach * across, event);
   });
 }
