@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import threading
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,6 +69,16 @@ def page(browser):
     assert wrong == []
 
 
+@contextmanager
+def served(page, folder, models):
+    """A server that the page has left before it ends."""
+    with serving(folder, models) as server:
+        try:
+            yield server
+        finally:
+            page.goto("about:blank")
+
+
 def shoot(page, name):
     SCREENS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENS / f"{name}.png", full_page=True)
@@ -101,7 +112,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
     demo = mcrise.load_model("demo")
     held = Held(demo, 1 + 128)
     (tmp_path / "my sign.png").write_bytes(sign_bytes())
-    with serving(tmp_path / "data", {"demo": replace(demo, predict=held)}) as (address, jobs):
+    with served(page, tmp_path / "data", {"demo": replace(demo, predict=held)}) as (address, jobs):
         try:
             page.goto(address)
             page.set_input_files("#file", tmp_path / "my sign.png")
@@ -130,6 +141,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             expect(page.locator("#caption")).to_contain_text("no entry · red")
             assert_numbers_of(page, record.maps("no entry"), 30, 70)
             page.select_option("#estimator", "paper")
+            expect(page.locator("#caption")).to_contain_text("paper")
             assert_numbers_of(page, record.maps("no entry", "paper"), 31, 71)
             page.fill("#against", "stop")
             page.press("#against", "Tab")
@@ -140,7 +152,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             page.select_option("#estimator", "smooth")
             page.fill("#target", "stop")
             page.press("#target", "Tab")
-            expect(page.locator("#caption")).to_contain_text("stop · red")
+            expect(page.locator("#caption")).to_contain_text("stop · red · smooth")
             assert jobs.n_images == asked  # all of it without a model call
 
             # A sentence outlines its region.
@@ -181,7 +193,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
 
 
 def test_the_page_can_be_used_by_keyboard_and_every_control_has_a_name(page, tmp_path):
-    with serving(tmp_path, {"planted": planted()}) as (address, _):
+    with served(page, tmp_path, {"planted": planted()}) as (address, _):
         page.goto(address)
         page.wait_for_selector("body[data-ready]")
         page.focus("#explain")
@@ -208,8 +220,8 @@ def test_the_page_can_be_used_by_keyboard_and_every_control_has_a_name(page, tmp
 
 
 def test_html_in_labels_and_names_is_shown_as_text_on_the_page(page, tmp_path):
-    with serving(tmp_path / "data", {"planted": planted()}) as (address, _):
-        (tmp_path / f"{HOSTILE.replace('/', '')}.png").write_bytes(sign_bytes())
+    with served(page, tmp_path / "data", {"planted": planted()}) as (address, _):
+        (tmp_path / f"{HOSTILE}.png").write_bytes(sign_bytes())
         page.goto(address)
         page.set_input_files("#file", tmp_path / f"{HOSTILE}.png")
         page.click("#explain")

@@ -12,6 +12,7 @@ export function makeForm(about, submitted) {
   byId("model-line").hidden = about.models.length < 2;
   byId("file").addEventListener("change", (event) => choose(event.target.files[0]));
   byId("signs").addEventListener("change", () => choose(null));
+  if (byId("file").files.length) choose(byId("file").files[0]); // chosen before this had loaded
   const drop = byId("drop");
   for (const kind of ["dragover", "dragleave", "drop"]) {
     document.addEventListener(kind, (event) => {

@@ -68,9 +68,11 @@ function tellState() {
   byId("stop").disabled = !working && job.state !== "paused";
 }
 
-let listing = false;
+let listing = false, listAgain = false;
+
+/** Show the list of jobs, at most twice a second. */
 async function listJobs() {
-  if (listing) return;
+  if (listing) { listAgain = true; return; }
   listing = true;
   const jobs = await askJson("jobs").catch(() => []);
   byId("earlier").hidden = jobs.length === 0;
@@ -83,7 +85,10 @@ async function listJobs() {
     item.append(link);
     return item;
   }));
-  setTimeout(() => { listing = false; }, 500);
+  setTimeout(() => {
+    listing = false;
+    if (listAgain) { listAgain = false; listJobs(); }
+  }, 500);
 }
 
 async function steer(path, options = { method: "POST" }) {
@@ -182,7 +187,7 @@ function draw() {
   });
   const maps = rows[selected.row];
   paintMap(view.picture, selected.row, selected.k);
-  byId("caption").textContent = `${maps.label} · ${maps.names[selected.k]} · ${maps.n_masks.toLocaleString("en")} masks`;
+  byId("caption").textContent = `${maps.label} · ${maps.names[selected.k]} · ${maps.estimator}, ${maps.n_masks.toLocaleString("en")} masks`;
   drawScale(byId("scale"), maps, shown.scale);
   byId("notes").replaceChildren(...maps.notes.map((note) => element("li", "", note)));
   const [, height, width] = maps.shape;
