@@ -3,13 +3,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: demo test check bench clean
+.PHONY: demo test chromium check bench clean
 
 demo: $(VENV)/.run
 	$(BIN)/mcrise demo --out mcrise-demo
 
-test: check
+test: check chromium
 	$(BIN)/pytest
+
+# The page is tested in a real browser; on Debian, root can have it.
+chromium:
+	@command -v chromium >/dev/null || { test $$(id -u) = 0 && command -v apt-get >/dev/null \
+	  && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+	  || echo "No chromium: the browser tests will be skipped, or fail where CI is set."
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

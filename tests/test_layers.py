@@ -30,9 +30,17 @@ LAYERS = [
     "demo",
     "runtimes",
     "plots",
+    "report",
+    "jobs",
+    "server",
     "cli",
 ]
-EXCEPTIONS = {("maps", "plots"), ("errors", "record")}  # Maps.plot; a type of ModelError.record
+EXCEPTIONS = {
+    ("maps", "plots"),  # Maps.plot
+    ("maps", "report"),  # what a notebook shows
+    ("record", "report"),
+    ("errors", "record"),  # a type of ModelError.record
+}
 HEAVY = ("torch", "onnxruntime", "numba", "matplotlib", "ray", "fastapi", "starlette", "uvicorn",
          "scipy", "rich", "click", "onnx", "lime", "pyarrow")  # fmt: skip
 

@@ -7,7 +7,7 @@ checkpoints and live pictures are for whoever watches. `explain` runs it to the 
 import os
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -246,7 +246,7 @@ def last(run: Iterator[Record]) -> Record:
 
 def checkpointed(
     run: Iterator[Record], path: Path, seconds: float = CHECKPOINT_SECONDS
-) -> Iterator[Record]:
+) -> Generator[Record, None, None]:
     """Pass a run on, saving its record every few seconds, at the end and when it is cut short."""
     record, saved_at, saved_masks = None, time.monotonic(), -1
     try:

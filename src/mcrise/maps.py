@@ -48,6 +48,12 @@ class Maps:
 
     def plot(self) -> "Figure":
         """The image and its maps side by side, as a matplotlib figure."""
-        from .plots import plot_maps  # the one import that points down the list of layers
+        from .plots import plot_maps  # this and the notebook's import alone point down the layers
 
         return plot_maps([self])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from .report import maps_html
+
+        return maps_html(self)

@@ -193,6 +193,12 @@ class Record:
             self.latest_fit = fit(self.plan, self.masks(), scores, self.kind)
         return self.latest_fit
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from .report import record_html
+
+        return record_html(self)
+
     # ---- comparing, saving, loading
 
     def differences(self, other: "Record") -> list[str]:

@@ -9,6 +9,8 @@ from ..version import VERSION
 from .demo import demo
 from .explain import explain, show
 from .match import match
+from .report import report
+from .serve import serve
 from .whatif import compare, whatif
 
 
@@ -18,7 +20,7 @@ def cli() -> None:
     """Which colors, where in an image, a model's decision depends on."""
 
 
-for command in (demo, explain, show, compare, whatif, match):
+for command in (demo, explain, show, compare, whatif, match, report, serve):
     cli.add_command(command)
 
 

@@ -1,0 +1,49 @@
+"""`mcrise report`: one file to send."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import record as records
+from ..errors import InputError
+from .explain import SUMMARY, home
+from .options import target_options
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default="report.html",
+              show_default=True, help="The file to write.")  # fmt: skip
+@target_options
+def report(runs: tuple[Path, ...], out: Path, targets: tuple[str, ...], estimator: str) -> None:
+    """Write a self-contained page about one or several saved RUNs; calls no model."""
+    from ..report import Chapter, render
+
+    chapters = [
+        Chapter(name_of(run), records.load(run), targets or (None,), summary_of(run))
+        for run in runs
+    ]
+    text = render(chapters, estimator)
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{out} cannot be written ({error.strerror}): choose another --out."
+        ) from None
+    click.echo(f"Report: {out} ({len(text.encode()) / 2**20:.1f} MB)")
+
+
+def name_of(run: Path) -> str:
+    """`stop.png` for `stop.png.mcrise/run.npz`."""
+    return home(run).resolve().name.removesuffix(".mcrise")
+
+
+def summary_of(run: Path) -> dict[str, Any]:
+    """What `explain` wrote beside the record, if it did."""
+    try:
+        summary = json.loads((home(run) / SUMMARY).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return summary if isinstance(summary, dict) else {}

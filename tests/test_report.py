@@ -1,0 +1,121 @@
+"""The report and what a notebook shows: whole, small, and never reading a label as HTML."""
+
+import json
+import os
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import mcrise
+from mcrise.cli import cli
+from mcrise.reading import read
+from mcrise.report import Chapter, render, runs
+from planted import PatchModel, photo
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def record():
+    """224 x 224 with five colors, and a label that would like to run."""
+    model = PatchModel(slice(60, 160), slice(60, 160))
+    return mcrise.explain(photo(224, 224), model, n_masks=256, labels=[HOSTILE, f"not {HOSTILE}"])
+
+
+@pytest.fixture(scope="module")
+def report(record):
+    return render([Chapter(f"{HOSTILE}.png", record, [0])])
+
+
+class Tags(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+
+def assert_harmless(text):
+    assert "&lt;img src=x" in text
+    for tag, attributes in Tags(text).tags:
+        assert not [name for name in attributes if name.startswith("on")], tag
+        if tag == "img":
+            assert attributes["src"].startswith("data:image/png;base64,")
+
+
+def test_a_report_of_224_pixels_and_five_colors_is_under_3_mb(report):
+    assert len(report.encode()) < 3e6
+
+
+def test_a_report_asks_nobody_for_anything(report):
+    for tag, attributes in Tags(report).tags:
+        assert tag not in ("link", "iframe", "object")
+        assert not attributes.get("src", "data:").startswith(("http", "/", "file"))
+    assert not re.search(r"@import|url\(|\bfetch\(", report)
+
+
+def test_html_in_a_label_is_shown_as_text(report, record):
+    assert_harmless(report)
+    assert_harmless(record._repr_html_())
+    assert_harmless(record.maps(0)._repr_html_())
+
+
+def test_what_a_notebook_shows_is_small(record):
+    assert len(record._repr_html_()) < 300_000  # of noise, which PNG cannot pack
+
+
+def test_regions_are_told_as_runs_of_pixels(record):
+    found = read(record, 0, "centered").findings[0]
+    lengths = runs(found)
+    inside = np.repeat(np.arange(len(lengths)) % 2, lengths).astype(bool)
+    flat = found.region.ravel()
+    np.testing.assert_array_equal(inside, flat[: len(inside)])
+    # What is left after the last run goes on as it began: outside, or inside to the end.
+    assert not flat[len(inside) :].any() or len(lengths) % 2 == 1
+
+
+def test_the_command_writes_the_report_with_what_was_tried(record, tmp_path):
+    folder = tmp_path / "stop.png.mcrise"
+    record.save(folder / "run.npz")
+    trial = {
+        "strokes": [{"place": "the center", "share": 0.2, "fill": "green"}], "before": 0.9,
+        "after": 0.1, "expected": -0.1, "verdict": "confirmed", "flips": True, "scores": [],
+    }  # fmt: skip
+    finding = {"tried": trial}
+    summary = {"maps": [{"target": 1, "reading": {"findings": [finding]}}]}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    out = tmp_path / "report.html"
+    answer = CliRunner().invoke(cli, ["report", str(folder), "-o", str(out), "--target", "1"])
+    assert answer.exit_code == 0, answer.output
+    text = out.read_text()
+    assert "the center: green" in text
+    assert "0.900 → 0.100" in text
+    assert "mcrise explain stop.png --model SPEC --target 1" in text
+
+
+def test_a_report_can_be_made_with_every_estimator(record):
+    for estimator in mcrise.record.ESTIMATORS:
+        assert estimator in render([Chapter("x", record, [1])], estimator)
+
+
+def test_the_example_notebook_runs_and_shows_maps(monkeypatch):
+    import nbclient
+    import nbformat
+
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    here = os.path.dirname(__file__)
+    path = os.path.join(here, "..", "examples", "first_map.ipynb")
+    notebook = nbformat.read(path, as_version=4)
+    nbclient.NotebookClient(notebook, timeout=120).execute()
+    shown = [
+        output["data"]["text/html"]
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+        if "text/html" in output.get("data", {})
+    ]
+    assert any("data:image/png;base64," in one for one in shown)

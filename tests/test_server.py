@@ -1,0 +1,352 @@
+"""What the server answers, and to whom."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+import schemathesis
+from PIL import Image
+from starlette.testclient import TestClient
+
+import mcrise
+from mcrise.jobs import Jobs
+from mcrise.model import Model
+from mcrise.server import MOST_BYTES, create_app
+from planted import PatchModel, photo
+from serving import sign_bytes, wait
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+PLANTED = Model(
+    PatchModel(slice(4, 12), slice(4, 12)), labels=(HOSTILE, "not red"), identity="planted"
+)
+OURS = {"host": "127.0.0.1"}
+N_REQUESTS = 150  # of all kinds; `make bench` sends 1,000
+
+
+@pytest.fixture
+def jobs(tmp_path):
+    made = Jobs(tmp_path / "data", {"planted": PLANTED})
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def client(jobs):
+    with TestClient(create_app(jobs), base_url="http://127.0.0.1:8700") as client:
+        yield client
+
+
+def picture(kind="PNG", size=(24, 32)):
+    buffer = io.BytesIO()
+    Image.fromarray(photo(*size)).save(buffer, kind)
+    return buffer.getvalue()
+
+
+def finished(client, jobs, **options):
+    asked = {"n_masks": 128, "colors": "red,blue", **options}
+    answer = client.post("/api/jobs", params=asked, content=picture())
+    assert answer.status_code == 201, answer.text
+    id = answer.json()["id"]
+    wait(lambda: jobs.get(id).state == "done")
+    return id
+
+
+# ---- what it answers
+
+
+def test_a_script_can_post_an_image_follow_it_and_load_the_record(client, jobs, tmp_path):
+    id = finished(client, jobs)
+    with client.stream("GET", f"/api/jobs/{id}/events") as stream:
+        lines = [line for line in stream.iter_lines() if line.startswith("data: {")]
+    assert json.loads(lines[0][6:])["n_masks"] == 128
+    (tmp_path / "run.npz").write_bytes(client.get(f"/api/jobs/{id}/run.npz").content)
+    record = mcrise.load(tmp_path / "run.npz")
+    expected = mcrise.explain(picture(), PLANTED, n_masks=128, fills="red,blue")
+    for chunk in expected.chunks:
+        np.testing.assert_array_equal(record.scores[chunk], expected.scores[chunk])
+
+
+@pytest.mark.parametrize("estimator", mcrise.record.ESTIMATORS)
+def test_packed_maps_are_the_records_to_a_thirty_thousandth(client, jobs, estimator):
+    id = finished(client, jobs)
+    content = client.get(
+        f"/api/jobs/{id}/maps", params={"target": 0, "estimator": estimator}
+    ).content
+    length = int.from_bytes(content[:4], "little")
+    header = json.loads(content[4 : 4 + length])
+    n = int(np.prod(header["shape"]))
+    values = np.frombuffer(content, "<i2", n, 4 + length).reshape(header["shape"]) * header["step"]
+    se = np.frombuffer(content, "<u2", n, 4 + length + 2 * n).reshape(header["shape"])
+    maps = jobs.record(id).maps(0, estimator)
+    np.testing.assert_allclose(values, maps.values, atol=np.abs(maps.values).max() / 3e4)
+    np.testing.assert_allclose(se * header["se_step"], maps.se, atol=maps.se.max() / 3e4)
+
+
+def test_maps_of_a_difference_are_the_difference_of_the_maps(client, jobs):
+    id = finished(client, jobs)
+    asked = {"target": 0, "against": 1, "estimator": "centered"}
+    content = client.get(f"/api/jobs/{id}/maps", params=asked).content
+    header = json.loads(content[4 : 4 + int.from_bytes(content[:4], "little")])
+    record = jobs.record(id)
+    difference = record.maps(0, "centered").values - record.maps(1, "centered").values
+    assert header["step"] * 32767 == pytest.approx(np.abs(difference).max(), rel=1e-4)
+
+
+def test_looking_never_calls_the_model_and_painting_calls_it_once(client, jobs):
+    id = finished(client, jobs)
+    before = jobs.n_images
+    for path in ("maps", "maps?target=1", "maps?target=0&against=1&estimator=paper", "reading",
+                 "record", "image.png", "maps.png", "report.html"):  # fmt: skip
+        assert client.get(f"/api/jobs/{id}/{path}").status_code == 200, path
+    assert jobs.n_images == before
+    places = np.zeros((24, 32), np.uint8)
+    places[:12] = 1  # red over the patch that the planted model looks at
+    answer = client.post(f"/api/jobs/{id}/whatif", params={"target": 0}, content=places.tobytes())
+    moved = answer.json()["scores"][0]
+    assert moved["after"] > moved["before"] + 0.2
+    assert jobs.n_images == before + 1
+
+
+def test_bad_requests_are_refused_in_words(client, jobs):
+    id = finished(client, jobs)
+    for path, status, words in [
+        ("/api/jobs/0123456789abcdef", 404, "no job"),
+        (f"/api/jobs/{id}/maps?target=7", 400, "classes 0 to 1"),
+        (f"/api/jobs/{id}/fills/9", 404, "2 fills"),
+    ]:
+        answer = client.get(path)
+        assert answer.status_code == status
+        assert words in answer.json()["detail"]
+    assert client.post(f"/api/jobs/{id}/whatif", content=b"\x01\x02").status_code == 400
+    full = b"\x09" * (24 * 32)
+    assert client.post(f"/api/jobs/{id}/whatif", content=full).status_code == 400
+
+
+# ---- what it takes
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b"\x89PNG\r\n\x1a\n" + bytes(MOST_BYTES), 413),
+        (b"", 415),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", 415),
+        (b"GIF89a", 415),
+        (picture("TIFF"), 415),  # Pillow would read it; the page does not need it
+        (picture(size=(2, 2)), 400),
+        (picture()[:200], 400),
+    ],
+    ids=["too long", "nothing", "svg", "cut off", "tiff", "tiny", "damaged"],
+)
+def test_uploads_are_limited_and_judged_by_content(client, content, status):
+    answer = client.post("/api/jobs", params={"name": "stop.png"}, content=content)
+    assert answer.status_code == status, answer.text
+
+
+def test_a_picture_of_too_many_pixels_is_refused_before_it_is_unpacked(client):
+    buffer = io.BytesIO()
+    Image.new("1", (8000, 8000)).save(buffer, "PNG")  # a few kB that unpack to 64 million pixels
+    answer = client.post("/api/jobs", content=buffer.getvalue())
+    assert answer.status_code == 413
+    assert "pixels" in answer.json()["detail"]
+
+
+def test_no_file_of_the_server_can_be_made_a_fill_or_a_model(client, tmp_path):
+    secret = tmp_path / "secret.png"
+    secret.write_bytes(picture())
+    answer = client.post("/api/jobs", params={"colors": f"red,picture:{secret}"}, content=picture())
+    assert answer.status_code == 400
+    assert "not read" in answer.json()["detail"]
+    for model in (str(secret), "os:system", "demo", "../planted"):
+        answer = client.post("/api/jobs", params={"model": model}, content=picture())
+        assert answer.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "colors",
+    [
+        "noise:9999999999999999999999",
+        "hue:inf",
+        "hue:nan",
+        "auto:200",
+        "blur:0",
+        "nosuch",
+        "red,red",
+    ],
+)
+def test_fills_that_cannot_be_painted_are_refused_at_once(client, colors):
+    assert client.post("/api/jobs", params={"colors": colors}, content=picture()).status_code == 400
+
+
+def test_no_path_in_a_request_reaches_the_file_system(client, jobs, tmp_path):
+    (jobs.folder.parent / "secret.npz").write_bytes(b"secret")
+    (jobs.folder / "0123456789abcdef.npz").symlink_to(jobs.folder.parent / "secret.npz")
+    for name in ("..%2fsecret", "%2e%2e%2fsecret", "%2e%2e", "/etc/passwd", "%2fetc%2fpasswd",
+                 "a%00b", "0123456789abcdef", "secret"):  # fmt: skip
+        for path in (f"/api/jobs/{name}/run.npz", f"/api/jobs/{name}/maps", f"/web/{name}",
+                     f"/api/signs/{name}", "/web/%2e%2e/jobs.py"):  # fmt: skip
+            answer = client.get(path)
+            assert answer.status_code in (404, 422), path
+            assert b"secret" not in answer.content.replace(name.encode(), b"")
+
+
+# ---- whom it answers
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": "evil.example:8700"},
+        {"host": "127.0.0.1.evil.example"},
+        {"host": ""},
+        {"host": "192.168.0.7:8700"},  # an address of ours perhaps, but nobody asked for it
+        {"origin": "http://evil.example"},
+        {"origin": "http://127.0.0.1:9999"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"},
+    ],
+)
+def test_requests_under_another_name_or_from_another_page_are_refused(client, headers):
+    for method, path in (("GET", "/"), ("GET", "/api/jobs"), ("POST", "/api/jobs?sign=stop")):
+        assert client.request(method, path, headers=headers).status_code == 403
+
+
+def test_the_page_itself_is_answered(client):
+    own = {"origin": "http://127.0.0.1:8700"}
+    assert client.post("/api/jobs?sign=stop&n_masks=64", headers=own).status_code == 201
+    assert client.get("/", headers={"host": "localhost:8700"}).status_code == 200
+
+
+def test_scripts_and_styles_come_from_this_server_alone(client):
+    page = client.get("/")
+    policy = page.headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert not re.search(r"https?://|<script>|\son\w+=|style=", page.text)
+    assert page.headers["x-content-type-options"] == "nosniff"
+
+
+def test_with_a_host_a_token_is_needed(jobs):
+    app = create_app(jobs, host="0.0.0.0", token="secret-token")
+    with TestClient(app, base_url="http://192.168.0.7:8700") as client:
+        assert client.get("/api/jobs").status_code == 401
+        assert client.get("/api/jobs?token=wrong").status_code == 401
+        bearer = {"authorization": "Bearer secret-token"}
+        assert client.get("/api/jobs", headers=bearer).status_code == 200
+        assert client.get("/", headers={"host": "evil.example", **bearer}).status_code == 403
+        landed = client.get("/?token=secret-token")  # as printed; then a cookie does
+        assert landed.status_code == 200
+        assert "token" not in str(landed.url)
+        assert client.get("/api/jobs").status_code == 200
+
+
+def test_generated_requests_find_no_server_error(jobs):
+    assert generated_requests(create_app(jobs), N_REQUESTS) >= N_REQUESTS
+
+
+def generated_requests(app, n_requests):
+    """Requests made from the schema, valid and not; a 5xx fails. Returns how many were sent."""
+    from hypothesis import HealthCheck, given, settings
+    from hypothesis.errors import Unsatisfiable
+
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=OURS)
+    operations = [found.ok() for found in schema.get_all_operations()]
+    each = -(-n_requests // len(operations))
+    sent = 0
+    modes = schemathesis.GenerationMode
+    for operation in operations:
+        for mode in (modes.POSITIVE, modes.NEGATIVE):
+
+            @settings(max_examples=-(-each // 2), deadline=None, database=None,
+                      derandomize=True, suppress_health_check=list(HealthCheck))  # fmt: skip
+            @given(case=operation.as_strategy(generation_mode=mode))
+            def ask(case):
+                nonlocal sent
+                answer = case.call(headers=OURS)
+                assert answer.status_code < 500, case.as_curl_command()
+                sent += 1
+
+            with suppress(Unsatisfiable):  # nothing can be wrong where nothing can be said
+                ask()
+    return sent
+
+
+# ---- the command
+
+
+def serve(folder, *options):
+    """`mcrise serve` on a free port; returns the process and the address it prints."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcrise", "serve", "--port", "0", "--data", str(folder), *options],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    line = process.stdout.readline()
+    return process, re.search(r"http://\S+", line).group()
+
+
+def ask(address, path, method="GET"):
+    request = urllib.request.Request(address + path, method=method)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.loads(answer.read())
+
+
+def test_a_job_survives_kill_9_and_its_record_is_equal_to_the_bit(tmp_path):
+    """The real model, the real command, and a checkpoint every few chunks."""
+    n_masks = 384
+    process, address = serve(tmp_path, "--checkpoint", "0.1")
+    try:
+        job = ask(address, f"api/jobs?sign=stop&n_masks={n_masks}", "POST")
+        wait(lambda: (tmp_path / f"{job['id']}.npz").exists())
+        state = ask(address, f"api/jobs/{job['id']}")
+        assert state["state"] == "running"
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    kept = mcrise.load(tmp_path / f"{job['id']}.npz").n_masks
+    assert 0 < kept < n_masks
+    process, address = serve(tmp_path)
+    try:
+        wait(lambda: ask(address, f"api/jobs/{job['id']}")["state"] == "done")
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+    undisturbed = mcrise.explain(sign_bytes(), mcrise.load_model("demo"), n_masks=n_masks)
+    undisturbed.save(tmp_path / "undisturbed.npz")
+    found = (tmp_path / f"{job['id']}.npz").read_bytes()
+    assert found == (tmp_path / "undisturbed.npz").read_bytes()
+
+
+def test_it_listens_on_this_machine_alone_unless_a_host_is_given_and_then_prints_a_token(tmp_path):
+    process, address = serve(tmp_path)
+    port = address.rsplit(":", 1)[1].strip("/")
+    try:
+        bound = Path("/proc/net/tcp").read_text().upper()
+        assert f"0100007F:{int(port):04X}" in bound
+        assert f"00000000:{int(port):04X}" not in bound
+        assert "token" not in address
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+    process, address = serve(tmp_path, "--host", "0.0.0.0")
+    try:
+        assert re.search(r"\?token=[\w-]{30,}", address)
+    finally:
+        process.terminate()
+        rest = process.stdout.read()
+        process.wait()
+        process.stdout.close()
+    assert "token" not in rest
