@@ -23,6 +23,7 @@ from .images import unit_float
 from .maps import Maps
 from .masks import Masks, Plan
 from .record import DEFAULT, Record
+from .smooth import POOL
 
 N_SHUFFLES = 200
 CONFIDENCE = 0.95
@@ -131,8 +132,8 @@ def read(record: Record, target: int | str | None = None, estimator: str = DEFAU
             f"The estimator {estimator!r} gives one map over all fills, but a reading needs one "
             "per fill: choose centered."
         )
-    limit = limit_of(record, maps)
-    regions = find_regions(maps.values, limit, record.plan.cell)
+    tested, limit = what_counts(record, maps)
+    regions = find_regions(maps.values, tested.values, limit, record.plan.cell)
     found = [describe(maps, region, direction) for region, direction in regions]
     found.sort(key=lambda finding: -abs(finding.strongest.value))
     return Reading(maps, limit, tuple(found), pending(maps, found, limit))
@@ -141,17 +142,21 @@ def read(record: Record, target: int | str | None = None, estimator: str = DEFAU
 # ---- what counts
 
 
-def limit_of(record: Record, maps: Maps) -> float:
-    """The 95 % point of the largest |value| an estimator shows if scores ignored the masks."""
-    scores, smooth = record.scores_of(maps.target), None
-    if maps.estimator == "smooth":
-        smooth = record.fit().by_chance(maps.target, N_SHUFFLES)
-    if smooth is None:
-        return chance_limit(record.plan, record.masks(), scores)
-    peaks, rest = smooth
-    return math.hypot(
-        float(np.quantile(peaks, CONFIDENCE)), chance_limit(record.plan, record.masks(), rest)
-    )
+def what_counts(record: Record, maps: Maps) -> tuple[Maps, float]:
+    """Maps to be held against chance, and the limit that their largest |value| must exceed.
+
+    Smooth maps have a limit of their own, about half as high. Where few classes decide on their
+    prior, it was fitted to the very scores in question, and shuffling these afterwards no longer
+    tells what chance does: then the centered maps must exceed theirs.
+    """
+    if maps.estimator == "smooth" and record.n_classes >= POOL:
+        by_chance = record.fit().by_chance(maps.target, N_SHUFFLES)
+        if by_chance is not None:
+            peaks, rest = by_chance
+            through_residual = chance_limit(record.plan, record.masks(), rest)
+            return maps, math.hypot(float(np.quantile(peaks, CONFIDENCE)), through_residual)
+    limit = chance_limit(record.plan, record.masks(), record.scores_of(maps.target))
+    return record.maps(maps.target, "centered"), limit
 
 
 def chance_limit(plan: Plan, masks: Masks, scores: NDArray[np.float64]) -> float:
@@ -181,32 +186,41 @@ def chance_limit(plan: Plan, masks: Masks, scores: NDArray[np.float64]) -> float
 
 
 def find_regions(
-    values: NDArray[np.float32], limit: float, cell: tuple[int, int]
+    values: NDArray[np.float32],
+    tested: NDArray[np.float32],
+    limit: float,
+    cell: tuple[int, int],
 ) -> Iterator[tuple[NDArray[np.bool_], int]]:
     """Regions (H, W) where some fill raises (+1) or lowers (-1) the score, highest peak first.
 
-    A peak counts when a patch of it exceeds the limit; its region is what is joined to it and at
-    least half as high, so that it does not grow with the number of masks. A map spreads over
-    about two cells, so a border of one cell around a region is no finding of its own.
+    A peak counts when a patch of the `tested` maps exceeds the limit. Its region is what is joined
+    to it in the maps to be read and at least half as high, so that it does not grow with the number
+    of masks. A map spreads over about two cells, so a border of one cell around a region is no
+    finding of its own.
     """
     from scipy.ndimage import binary_dilation, label
 
-    strength = np.stack([values.max(axis=0), (-values).max(axis=0)])  # (2, H, W)
+    read_sides, tested_sides = (
+        np.stack([maps.max(axis=0), (-maps).max(axis=0)]) for maps in (values, tested)
+    )  # (2, H, W) each
+    border = np.ones((2 * cell[0] + 1, 2 * cell[1] + 1), bool)
     free = np.ones(values.shape[1:], bool)
     n_found = 0
     while n_found < MOST_FINDINGS:
-        side, row, col = np.unravel_index((strength * free).argmax(), strength.shape)
-        peak = strength[side, row, col]
-        if peak <= limit:
+        side, *peak = np.unravel_index((tested_sides * free).argmax(), tested_sides.shape)
+        if tested_sides[side][*peak] <= limit:
             return
-        above, half = (
-            joined == joined[row, col]
-            for joined in (label(free & (strength[side] >= low))[0] for low in (limit, peak / 2))
-        )
-        if above.sum() >= SMALLEST * math.prod(cell):
+        patches, _ = label(free & (tested_sides[side] > limit))
+        region = patches == patches[*peak]
+        strength = read_sides[side]
+        top = np.unravel_index(np.where(region, strength, -np.inf).argmax(), strength.shape)
+        if region.sum() >= SMALLEST * math.prod(cell) and strength[top] > 0:
+            lobes, _ = label(free & (strength >= strength[top] / 2))
+            region = lobes == lobes[top]
             n_found += 1
-            yield half, 1 if side == 0 else -1
-        free &= ~binary_dilation(half, np.ones((2 * cell[0] + 1, 2 * cell[1] + 1), bool))
+            yield region, 1 if side == 0 else -1
+        free &= ~binary_dilation(region, border)
+        free[*peak] = False  # in case it lies apart from its region
 
 
 # ---- the rules
