@@ -333,24 +333,28 @@ def sentence(found: Finding, label: str) -> str:
 
 def subjects(effects: Sequence[Effect], verdict: str) -> Iterator[tuple[str, list[Effect]]]:
     """The colors of a verdict together, and each other fill by what it does."""
-    chosen = [effect for effect in effects if effect.verdict == verdict]
-    if colors := [effect for effect in chosen if effect.fill.kind not in DEEDS]:
+    if colors := colors_that(verdict, effects):
         yield f"a patch of {join([effect.fill.name for effect in colors], 'or')}", colors
-    for effect in chosen:
-        if effect.fill.kind in DEEDS:
+    for effect in effects:
+        if effect.verdict == verdict and effect.fill.kind in DEEDS:
             yield DEEDS[effect.fill.kind][0].format(fill=effect.fill), [effect]
+
+
+def colors_that(verdict: str, effects: Sequence[Effect]) -> list[Effect]:
+    """The colors of a verdict, strongest first."""
+    colors = [e for e in effects if e.verdict == verdict and e.fill.kind not in DEEDS]
+    return sorted(colors, key=lambda effect: -abs(effect.value))
 
 
 def meaning(found: Finding, main: str) -> str:
     if found.strongest.fill.kind in DEEDS:
         return f"Its {found.kind}."
     colors, alike = (
-        [e.fill.name for e in found.effects if e.verdict == verdict and e.fill.kind not in DEEDS]
+        join([effect.fill.name for effect in colors_that(verdict, found.effects)], "or")
         for verdict in (main, "leaves")
     )
     return MEANINGS[found.kind].format(
-        colors=join(colors, "or"),
-        alike=f": {join(alike, 'or')} is as good as the original" if alike else "",
+        colors=colors, alike=f": {alike} is as good as the original" if alike else ""
     )
 
 
