@@ -127,7 +127,7 @@ async function refresh() {
     }
     const resting = mine.job && !["queued", "running"].includes(mine.job.state);
     const late = mine === shown && mine.rows.length && mine.rows[0].n_masks < mine.job.n_masks;
-    if (resting && late && !again) { // an older map was at hand: the last one is being made
+    if (late && !again) { // an older map was at hand: the newer one is being made
       await new Promise((done) => setTimeout(done, 300));
       again = true;
     } else if (resting && mine === shown && !again) {
