@@ -46,7 +46,7 @@ def main() -> None:
         n_silent += not trials
         n_flipped += smallest_flip(record, model, reading) is not None
         rows += [
-            {"image": examples[index].path.name, "kind": finding.kind, "place": finding.place,
+            {"image": examples[index].name, "kind": finding.kind, "place": finding.place,
              "sentence": finding.sentence, **trial.to_json(record)}
             for finding, trial in zip(reading.findings, trials, strict=True)
         ]  # fmt: skip

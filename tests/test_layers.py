@@ -21,15 +21,21 @@ LAYERS = [
     "smooth",
     "diagnostics",
     "record",
-    "progress",
     "model",
     "explain",
     "reading",
     "whatif",
+    "metrics",
+    "baselines",
+    "storage",
     "datasets",
+    "study",
+    "progress",
     "demo",
     "runtimes",
     "plots",
+    "results",
+    "cluster",
     "report",
     "jobs",
     "server",
@@ -40,9 +46,10 @@ EXCEPTIONS = {
     ("maps", "report"),  # what a notebook shows
     ("record", "report"),
     ("errors", "record"),  # a type of ModelError.record
+    ("explain", "progress"),  # a bar, where it is asked for
 }
 HEAVY = ("torch", "onnxruntime", "numba", "matplotlib", "ray", "fastapi", "starlette", "uvicorn",
-         "scipy", "rich", "click", "onnx", "lime", "pyarrow")  # fmt: skip
+         "scipy", "rich", "click", "onnx", "lime", "pyarrow", "fsspec")  # fmt: skip
 
 
 def noun(path):

@@ -1,40 +1,77 @@
-"""Train the embedded traffic-sign model and export it.
+"""Train a traffic-sign network and export it.
 
-    python recipes/gtsrb/train.py --data FOLDER --out model.onnx
+    python recipes/gtsrb/train.py --data FOLDER --network resnet50 --preset quick --out model.onnx
 
 FOLDER holds the official GTSRB/. Prints the test accuracy after each epoch and, at the end, that
-of the exported file as ONNX Runtime sees it, which is the figure on the model card.
+of the exported file as ONNX Runtime sees it, which is the figure on the model card. Beside the
+model a checkpoint is kept: stopped at any moment, the same command goes on from there.
 """
 
 import argparse
 import math
+import os
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from PIL import Image
+from torch import nn
 from torch.nn import functional
 
 from export import export_onnx
 from mcrise.datasets import Example, gtsrb
-from network import CompactNet, WithSoftmax
+from network import NETWORKS, WithSoftmax
 
 SIZE = 96
 MEAN, STD = 0.5, 0.5  # of all channels, after scaling to 0..1
+CHECKPOINT_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Preset:
+    """How to train: SGD with momentum 0.9 and weight decay 5e-4."""
+
+    stages: tuple[tuple[int, int], ...]  # epochs, and the image size in them
+    schedule: str  # of the learning rate: `one-cycle`, or `steps` (a tenth every 30 epochs)
+    peak_rate: float = 0.1
+    batch_size: int = 64
+    smoothing: float = 0.05  # of the labels
+
+    @property
+    def sizes(self) -> list[int]:
+        """The image size of each epoch."""
+        return [size for n_epochs, size in self.stages for _ in range(n_epochs)]
+
+
+PRESETS = {
+    "embedded": Preset(stages=((10, SIZE),), schedule="one-cycle"),
+    "quick": Preset(stages=((3, 64), (1, SIZE)), schedule="one-cycle", peak_rate=0.05),
+    "paper": Preset(stages=((90, SIZE),), schedule="steps", batch_size=128, smoothing=0.0),
+}
 
 
 def main() -> None:
     args = arguments()
     torch.manual_seed(args.seed)
-    train_images, train_labels = load(gtsrb(args.data, "train"))
+    preset = PRESETS[args.preset]
+    images, labels = load(gtsrb(args.data, "train"))
     test_images, test_labels = load(gtsrb(args.data, "test"))
-    network = CompactNet().to(memory_format=torch.channels_last)
+    network = NETWORKS[args.network]().to(memory_format=torch.channels_last)
+    checkpoint = Checkpoint(
+        args.out.with_suffix(".checkpoint"), f"{args.network} {args.preset} {args.seed}"
+    )
     started = time.perf_counter()
-    for epoch, loss in enumerate(train(network, train_images, train_labels, args), start=1):
+    for epoch, loss in train(network, images, labels, preset, args.seed, checkpoint):
         correct = accuracy(network, test_images, test_labels)
         spent = time.perf_counter() - started
-        print(f"epoch {epoch}/{args.epochs}: loss {loss:.3f}, test {correct:.2%}, {spent:.0f} s")
+        print(
+            f"epoch {epoch + 1}/{len(preset.sizes)} at {preset.sizes[epoch]} pixels: loss "
+            f"{loss:.3f}, test {correct:.2%}, {spent:.0f} s",
+            flush=True,
+        )
     export_onnx(WithSoftmax(network.eval()), (3, SIZE, SIZE), args.out)
     print(
         f"{args.out}: {args.out.stat().st_size / 1e6:.2f} MB, test accuracy "
@@ -43,12 +80,11 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Train and export the embedded model.")
+    parser = argparse.ArgumentParser(description="Train and export a traffic-sign network.")
     parser.add_argument("--data", type=Path, required=True, help="folder that contains GTSRB/")
+    parser.add_argument("--network", choices=NETWORKS, default="compact")
+    parser.add_argument("--preset", choices=PRESETS, default="embedded")
     parser.add_argument("--out", type=Path, default=Path("gtsrb.onnx"))
-    parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--peak-rate", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 
@@ -59,33 +95,98 @@ def load(examples: list[Example]) -> tuple[torch.Tensor, torch.Tensor]:
     for row, example in zip(images, examples, strict=True):
         picture = Image.open(example.path).convert("RGB")
         row[:] = picture.resize((SIZE, SIZE), Image.Resampling.BILINEAR)
-    labels = torch.tensor([example.label for example in examples])
+    labels = torch.tensor([int(example.label) for example in examples])
     return torch.from_numpy(images).permute(0, 3, 1, 2).contiguous(), labels
 
 
-def train(network, images, labels, args):
-    """One-cycle SGD; yields the mean loss of each epoch."""
+@dataclass
+class Checkpoint:
+    """Where training stands, on disk."""
+
+    path: Path
+    run: str  # which network, preset and seed it is of
+    saved: float = 0.0  # when
+
+    def save(self, **state: object) -> None:
+        """By atomic rename, so that a kill leaves either the old or the new one."""
+        part = self.path.with_suffix(".part")
+        torch.save({"run": self.run, **state}, part)
+        os.replace(part, self.path)
+        self.saved = time.monotonic()
+
+    def load(self) -> dict:
+        if not self.path.exists():
+            return {}
+        state = torch.load(self.path, weights_only=True)
+        return state if state["run"] == self.run else {}
+
+    @property
+    def due(self) -> bool:
+        return time.monotonic() - self.saved > CHECKPOINT_SECONDS
+
+
+def train(
+    network: nn.Module,
+    images: torch.Tensor,
+    labels: torch.Tensor,
+    preset: Preset,
+    seed: int,
+    checkpoint: Checkpoint,
+) -> Iterator[tuple[int, float]]:
+    """Yields each epoch as it ends, and its mean loss.
+
+    The order and the changes made to images follow from (seed, epoch, step), so that a training
+    that was interrupted sees what it would have seen.
+    """
     optimizer = torch.optim.SGD(
-        network.parameters(), lr=args.peak_rate, momentum=0.9, nesterov=True, weight_decay=5e-4
+        network.parameters(), lr=preset.peak_rate, momentum=0.9, weight_decay=5e-4,
+        nesterov=preset.schedule == "one-cycle",
+    )  # fmt: skip
+    n_steps = math.ceil(len(images) / preset.batch_size)  # in an epoch
+    schedule = (
+        torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, preset.peak_rate, total_steps=n_steps * len(preset.sizes)
+        )
+        if preset.schedule == "one-cycle"
+        else torch.optim.lr_scheduler.StepLR(optimizer, 30 * n_steps)
     )
-    n_steps = args.epochs * math.ceil(len(images) / args.batch_size)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, args.peak_rate, total_steps=n_steps)
-    for _ in range(args.epochs):
+    parts = {"network": network, "optimizer": optimizer, "schedule": schedule}
+    state = checkpoint.load()
+    for name, part in parts.items():
+        if state:
+            part.load_state_dict(state[name])
+    done, losses = state.get("done", 0), state.get("losses", [])
+    checkpoint.saved = time.monotonic()
+    for epoch in range(done // n_steps, len(preset.sizes)):
         network.train()
-        losses = []
-        for rows in torch.randperm(len(images)).split(args.batch_size):
-            batch = augment(images[rows]).to(memory_format=torch.channels_last)
-            logits = network(batch)
-            loss = functional.cross_entropy(logits, labels[rows], label_smoothing=0.05)
+        order = torch.randperm(len(images), generator=generator(seed, epoch))
+        for step, rows in enumerate(order.split(preset.batch_size)):
+            if epoch * n_steps + step < done:
+                continue
+            torch.manual_seed(generator(seed, epoch, step).initial_seed())
+            batch = augment(images[rows], preset.sizes[epoch])
+            logits = network(batch.to(memory_format=torch.channels_last))
+            loss = functional.cross_entropy(logits, labels[rows], label_smoothing=preset.smoothing)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             schedule.step()
             losses.append(loss.item())
-        yield float(np.mean(losses))
+            last = step + 1 == n_steps
+            if last or checkpoint.due:
+                states = {name: part.state_dict() for name, part in parts.items()}
+                kept = [] if last else losses
+                checkpoint.save(**states, done=epoch * n_steps + step + 1, losses=kept)
+        yield epoch, float(np.mean(losses))
+        losses = []
 
 
-def augment(images: torch.Tensor) -> torch.Tensor:
+def generator(*numbers: int) -> torch.Generator:
+    seed = int(np.random.SeedSequence(numbers).generate_state(1)[0])
+    return torch.Generator().manual_seed(seed)
+
+
+def augment(images: torch.Tensor, size: int) -> torch.Tensor:
     """Turn, zoom, move and relight each image; no flips, because signs have a handedness."""
     n = len(images)
     angle = (torch.rand(n) - 0.5) * math.radians(30)
@@ -98,7 +199,7 @@ def augment(images: torch.Tensor) -> torch.Tensor:
         ],
         dim=1,
     )
-    grid = functional.affine_grid(turn, [n, 3, SIZE, SIZE], align_corners=False)
+    grid = functional.affine_grid(turn, [n, 3, size, size], align_corners=False)
     moved = functional.grid_sample(images / 255.0, grid, padding_mode="border", align_corners=False)
     contrast = 1 + (torch.rand(n, 1, 1, 1) - 0.5) * 0.8
     light = (torch.rand(n, 1, 1, 1) - 0.5) * 0.5

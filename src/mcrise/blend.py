@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from .masks import Masks, Plan, enlargement
 
+THREADS = "MCRISE_THREADS"  # environment variable: how many to paint with, if not all cores
+
 
 @dataclass(frozen=True)
 class Canvas:
@@ -77,7 +79,8 @@ def paint(plan: Plan, canvas: Canvas, masks: Masks, out: NDArray[Any]) -> NDArra
             small[part], masks.shifts[part], *plan.cell, canvas.pictures, half(out), target[part]
         )
 
-    n_threads = min(len(os.sched_getaffinity(0)), len(masks))
+    n_cores = int(os.environ.get(THREADS) or len(os.sched_getaffinity(0)))
+    n_threads = min(n_cores, len(masks))
     bounds = np.linspace(0, len(masks), n_threads + 1).astype(int)
     parts = [slice(a, b) for a, b in pairwise(bounds)]
     with ThreadPoolExecutor(n_threads) as pool:  # the kernel lets go of the interpreter lock

@@ -1,45 +1,160 @@
-"""Image collections on disk, as lists of (path, label)."""
+"""Image collections, as lists of (path, label): GTSRB, folders of classes, any folder, a CSV.
+
+Paths are local, or anything fsspec opens (`s3://bucket/folder`).
+"""
 
 import csv
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import InputError
+from .storage import Storage
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
 
 @dataclass(frozen=True)
 class Example:
-    """One image of a collection and the index of its true class."""
+    """One image of a collection."""
 
-    path: Path
-    label: int
+    path: str
+    name: str  # what it is called in tables: its path inside the collection
+    label: str | None = None  # the true class: its name or its index
+    sure: bool = True  # that the label is one: a folder may be named after anything
 
 
-def gtsrb(folder: Path, split: str = "test") -> list[Example]:
-    """Read the German Traffic Sign Recognition Benchmark in its official layout.
+def open_dataset(where: Path | str, split: str = "test") -> list[Example]:
+    """The images of a collection, sorted by name; what it is follows from what lies there.
 
-    `folder` is `GTSRB/` or the folder above it; the split is `train` or `test`.
+    `split` is the part of it: GTSRB has `train` and `test`; of a folder, the subfolder of that
+    name where there is one.
     """
-    root = folder / "GTSRB" if (folder / "GTSRB").is_dir() else folder
+    storage = Storage(where)
+    if not storage.exists():
+        raise InputError(f"There is no {where}: give a folder of images, GTSRB or a CSV file.")
+    if storage.is_file():
+        examples = read_csv(storage)
+    elif (root := gtsrb_root(storage)) is not None:
+        examples = gtsrb(root, split)
+    else:
+        inside = storage / split
+        examples = read_folder(inside if inside.is_folder() else storage)
+    names = [example.name for example in examples]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{where} lists {twice} twice: list each image once.")
+    return sorted(examples, key=lambda example: example.name)
+
+
+# ---- the German Traffic Sign Recognition Benchmark in its official layout
+
+
+def gtsrb_root(storage: Storage) -> Storage | None:
+    """GTSRB/ itself, in the folder given or above it."""
+    for root in (storage, storage / "GTSRB"):
+        if (root / "Final_Test").is_folder() or (root / "Final_Training").is_folder():
+            return root
+    return None
+
+
+def gtsrb(where: Path | str | Storage, split: str = "test") -> list[Example]:
+    """`where` is GTSRB/ or the folder above it; the split is `train` or `test`."""
+    given = where if isinstance(where, Storage) else Storage(where)
+    root = gtsrb_root(given) or given
     if split == "train":
-        tables = sorted((root / "Final_Training" / "Images").glob("*/GT-*.csv"))
+        tables = root.find("Final_Training/Images/*/GT-*.csv")
     elif split == "test":
         # The official archive has the table beside the images, its common repackaging one up.
-        tables = sorted((root / "Final_Test").rglob("GT-final_test.csv"))[:1]
+        tables = [*root.find("Final_Test/*.csv"), *root.find("Final_Test/*/GT-final_test.csv")][:1]
     else:
         raise InputError(f"The split is {split!r}, but GTSRB has only 'train' and 'test'.")
     if not tables:
         raise InputError(
-            f"{folder} holds no GTSRB {split} tables (GT-*.csv below Final_Training/Images or in "
-            "Final_Test): give the folder that contains GTSRB/."
+            f"{given.path} holds no GTSRB {split} tables (GT-*.csv below Final_Training/Images or "
+            "in Final_Test): give the folder that contains GTSRB/."
         )
-    return [example for table in tables for example in read_table(table)]
+    return [example for table in tables for example in read_gtsrb_table(root, table)]
 
 
-def read_table(table: Path) -> list[Example]:
-    images = table.parent / "Images" if (table.parent / "Images").is_dir() else table.parent
-    with table.open(newline="") as rows:
+def read_gtsrb_table(root: Storage, table: Storage) -> list[Example]:
+    images = table.parent / "Images"
+    images = images if images.is_folder() else table.parent
+    rows = csv.DictReader(io.StringIO(table.read_text()), delimiter=";")
+    try:
         return [
-            Example(images / row["Filename"], int(row["ClassId"]))
-            for row in csv.DictReader(rows, delimiter=";")
+            Example(path.path, path.relative_to(root), str(int(row["ClassId"])))
+            for row in rows
+            for path in [images / row["Filename"]]
         ]
+    except (KeyError, TypeError, ValueError):
+        raise InputError(
+            f"{table.path} is not a GTSRB table: it needs the columns Filename and ClassId, "
+            "with semicolons between."
+        ) from None
+
+
+# ---- folders and tables
+
+
+def read_folder(storage: Storage) -> list[Example]:
+    """All images below a folder; a subfolder, as of ImageNet, may name the class."""
+    found = [path for path in storage.find("**/*") if path.path.lower().endswith(SUFFIXES)]
+    if not found:
+        raise InputError(
+            f"{storage.path} holds no images ({', '.join(SUFFIXES)}): give the folder they are in."
+        )
+    examples = []
+    for path in found:
+        name = path.relative_to(storage)
+        above = name.rpartition("/")[0].rpartition("/")[2] or None
+        examples.append(Example(path.path, name, above, sure=False))
+    return examples
+
+
+def read_csv(storage: Storage) -> list[Example]:
+    """Lines of path and, if known, label; paths are relative to the table's folder."""
+    try:
+        rows = [row for row in csv.reader(io.StringIO(storage.read_text())) if row]
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(
+            f"{storage.path} is not a table: give a CSV file with the columns path and label, or "
+            "a folder."
+        ) from None
+    if rows and rows[0][0].strip().lower() in ("path", "image", "file", "filename"):
+        rows = rows[1:]
+    if not rows:
+        raise InputError(f"{storage.path} lists no images: each line needs a path and a label.")
+    examples = []
+    for row in rows:
+        name = row[0].strip()
+        path = storage.parent / name
+        if not path.is_file():
+            raise InputError(
+                f"{storage.path} lists {name}, but there is no such file beside the table: correct "
+                "the path or take the line out."
+            )
+        examples.append(Example(path.path, name, row[1].strip() or None if row[1:] else None))
+    return examples
+
+
+def truth_of(example: Example, labels: Sequence[str] | None) -> int | None:
+    """The index of the true class, by name, by the first word of a name, or by index.
+
+    None where it is not known: no label, or a folder that is not named after a class.
+    """
+    if example.label is None:
+        return None
+    for names in (labels or (), [label.partition(" ")[0] for label in labels or ()]):
+        if example.label in names:
+            return list(names).index(example.label)
+    if example.label.isdecimal() and (labels is None or int(example.label) < len(labels)):
+        return int(example.label)
+    if not example.sure:
+        return None
+    last = f" from 0 to {len(labels) - 1}" if labels else ""
+    raise InputError(
+        f"The label of {example.name} is {example.label!r}, but the model has no such class: give "
+        f"one of its labels or an index{last}."
+    )

@@ -218,3 +218,14 @@ def unit_float(pixels: NDArray[Any]) -> NDArray[np.float32]:
     if pixels.dtype == np.uint8:
         return (pixels / np.float32(255)).astype(np.float32)
     return pixels.astype(np.float32)
+
+
+def png(pixels: NDArray[Any], most: int | None = None) -> bytes:
+    """Pixels (H, W, 3), uint8 or in 0..1, as a PNG file; no side longer than `most`."""
+    whole = pixels if pixels.dtype == np.uint8 else np.rint(unit_float(pixels) * 255)
+    picture = Image.fromarray(np.clip(whole, 0, 255).astype(np.uint8))
+    if most is not None:
+        picture.thumbnail((most, most))
+    out = io.BytesIO()
+    picture.save(out, "PNG")
+    return out.getvalue()

@@ -1,5 +1,6 @@
 """Pictures of maps. The only place where a map is scaled, and the scale is always shown."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from .fills import LUMA, Fill
 from .images import unit_float
 from .maps import Maps
+from .metrics import Curve
 from .reading import Finding, Reading
 from .record import Record
 from .whatif import Comparison, Trial, repaint
@@ -115,6 +117,47 @@ def plot_match(maps: Maps, match: NDArray[Any], name: str) -> Figure:
         show_map(axes[0, 2 + panel], maps.image, values, se, limit)
         head(axes[0, 2 + panel], maps, panel)
     colorbar(figure, axes, Normalize(-limit, limit), DIVERGING, maps.unit)
+    return figure
+
+
+def plot_curves(curves: Sequence[Curve], names: Sequence[str]) -> Figure:
+    """Score against the share of pixels changed; deletion on the left, insertion on the right."""
+    figure = Figure(figsize=(8, 3.4), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = dict(zip(("deletion", "insertion"), figure.subplots(1, 2, sharey=True), strict=True))
+    for curve, name in zip(curves, names, strict=True):
+        aware = curve.metric.startswith("ca_")
+        axes[curve.metric.removeprefix("ca_")].plot(
+            curve.shares,
+            curve.scores,
+            linestyle="-" if aware else "--",
+            color="#5e3c99" if aware else "#e66101",
+            label=f"{name}: area {curve.area:.3f}",
+        )
+    for metric, axis in axes.items():
+        better = "lower is better" if metric == "deletion" else "higher is better"
+        done = "painted" if metric == "deletion" else "uncovered"
+        axis.set_title(f"{metric} ({better})", fontsize=9)
+        axis.set_xlabel(f"share of the pixels {done}", fontsize=8)
+        axis.set_ylabel("score of the target", fontsize=8)
+        axis.tick_params(labelsize=8, labelleft=True)
+        axis.set_xlim(0, 1)
+        if axis.get_lines():
+            axis.legend(fontsize=7, frameon=False)
+    return figure
+
+
+def plot_sheet(lines: Sequence[tuple[str, Sequence[tuple[str, NDArray[Any]]]]]) -> Figure:
+    """Several images, a line each: a title, and named pictures side by side."""
+    n_cols = max(len(pictures) for _, pictures in lines)
+    figure, axes = panels(len(lines), n_cols, lines[0][1][0][1])
+    for line, (title, pictures) in zip(axes, lines, strict=True):
+        for axis, (name, picture) in zip(line, pictures, strict=False):
+            show_image(axis, picture, name)
+            axis.title.set_fontsize(7)
+        for axis in line[len(pictures) :]:
+            axis.axis("off")
+        line[0].set_ylabel(short(title), fontsize=7)
     return figure
 
 
@@ -237,3 +280,10 @@ def save(figure: Figure, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
     return path
+
+
+def content(figure: Figure) -> bytes:
+    """A figure as the bytes of a PNG file."""
+    out = io.BytesIO()
+    figure.savefig(out, format="png")
+    return out.getvalue()

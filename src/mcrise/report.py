@@ -7,7 +7,6 @@ their scale, packed. The browser code is that of the live page.
 import base64
 import hashlib
 import html
-import io
 import json
 import math
 import re
@@ -21,10 +20,9 @@ from typing import Any
 import matplotlib
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from .fills import Fill
-from .images import unit_float
+from .images import png
 from .maps import Maps
 from .plots import DIVERGING, SEQUENTIAL, overlay, sample, scale_of
 from .reading import Finding, Reading, read
@@ -98,17 +96,6 @@ def runs(found: Finding) -> list[int]:
     return [int(n) for n in np.diff(changes, prepend=0)]
 
 
-def picture_bytes(pixels: NDArray[Any], most: int | None = None) -> bytes:
-    """Pixels (H, W, 3), uint8 or in 0..1, as a PNG file; no side longer than `most`."""
-    whole = pixels if pixels.dtype == np.uint8 else np.rint(unit_float(pixels) * 255)
-    picture = Image.fromarray(np.clip(whole, 0, 255).astype(np.uint8))
-    if most is not None:
-        picture.thumbnail((most, most))
-    buffer = io.BytesIO()
-    picture.save(buffer, "PNG")
-    return buffer.getvalue()
-
-
 def swatch(fill: Fill, image: NDArray[Any]) -> str:
     """The mean color of a fill, as CSS."""
     red, green, blue = np.rint(255 * sample(fill, image).mean(axis=(0, 1))).astype(int)
@@ -118,10 +105,10 @@ def swatch(fill: Fill, image: NDArray[Any]) -> str:
 def panel(maps: Maps, k: int, limit: float, most: int | None = None) -> bytes:
     """Map k over the image, as a file."""
     if maps.estimator != "rise":
-        return picture_bytes(overlay(maps.image, maps.values[k], maps.se[k], limit), most)
+        return png(overlay(maps.image, maps.values[k], maps.se[k], limit), most)
     low, high = float(maps.values.min()), float(maps.values.max())
     share = (maps.values[k] - low) / max(high - low, 1e-6)
-    return picture_bytes(matplotlib.colormaps[SEQUENTIAL](share)[..., :3].astype(np.float32), most)
+    return png(matplotlib.colormaps[SEQUENTIAL](share)[..., :3].astype(np.float32), most)
 
 
 def image_tag(content: bytes, alt: str, more: str = "") -> str:
@@ -217,7 +204,7 @@ def section(chapter: Chapter, target: int | str | None, estimator: str) -> str:
 <p>The model says {html.escape(said)}. {record.n_masks:,} masks,
 {html.escape(maps.estimator)} estimator, {quality}.</p>
 <div class="stage">
-<figure><div class="view">{image_tag(picture_bytes(maps.image), "The picture")}</div>
+<figure><div class="view">{image_tag(png(maps.image), "The picture")}</div>
 <figcaption>The picture as the model is shown it</figcaption></figure>
 <div class="side"><div class="bars" aria-live="polite"></div>
 <div class="scale">{html.escape(maps.unit)}, from {-limit:.3g} (purple)
@@ -307,7 +294,7 @@ def record_html(record: Record) -> str:
 def maps_html(maps: Maps) -> str:
     """The image and one small panel per fill, on one scale that is told."""
     limit = scale_of([maps.values])
-    pictures = [(maps.label, picture_bytes(maps.image, SMALL))]
+    pictures = [(maps.label, png(maps.image, SMALL))]
     pictures += [(name, panel(maps, k, limit, SMALL)) for k, name in enumerate(maps.names)]
     figures = "".join(
         "<figure style='display:inline-block;margin:0 6px 6px 0;text-align:center;max-width:128px'>"

@@ -33,13 +33,13 @@ from . import fills as fill_kinds
 from .demo.signs import SIGNS
 from .errors import InputError, McriseError
 from .fills import Fill
-from .images import View, unit_float
+from .images import View, png, unit_float
 from .jobs import Job, Jobs, Order, QueueFull, UnknownJob
 from .masks import Plan
 from .model import Model
 from .reading import read
 from .record import DEFAULT, ESTIMATORS, Record
-from .report import WEB, Chapter, pack, picture_bytes, reading_json, render, swatch
+from .report import WEB, Chapter, pack, reading_json, render, swatch
 from .version import VERSION
 from .whatif import Stroke, subtract, try_out
 
@@ -439,7 +439,7 @@ def create_app(jobs: Jobs, host: str | None = None, token: str | None = None) ->
         """The picture as the model is shown it."""
         job = jobs.get(id)
         view = jobs.models[job.order.model].view(jobs.upload_path(job).read_bytes())
-        return Response(picture_bytes(view.pixels), media_type="image/png")
+        return Response(png(view.pixels), media_type="image/png")
 
     @app.get("/api/jobs/{id}/fills/{k}", responses=PNG, response_class=Response)
     def fill(record: Known, k: Annotated[int, InPath(ge=0, lt=MOST_FILLS)]) -> Response:
@@ -447,7 +447,7 @@ def create_app(jobs: Jobs, host: str | None = None, token: str | None = None) ->
         if k >= record.plan.n_fills:
             raise HTTPException(404, f"The job has {record.plan.n_fills} fills.")
         pixels = rendering(record.plan.fills[k], record.view)
-        return Response(picture_bytes(pixels), media_type="image/png")
+        return Response(png(pixels), media_type="image/png")
 
     @app.get("/api/jobs/{id}/maps", responses=BYTES, response_class=Response)
     def maps(
@@ -531,7 +531,7 @@ def create_app(jobs: Jobs, host: str | None = None, token: str | None = None) ->
         return FileResponse(path, filename="run.npz", media_type="application/octet-stream")
 
     @app.get("/api/jobs/{id}/maps.png", responses=PNG, response_class=Response)
-    def png(record: Known, target: Target = None, estimator: Estimator = DEFAULT) -> Response:
+    def maps_png(record: Known, target: Target = None, estimator: Estimator = DEFAULT) -> Response:
         """The maps as a picture."""
         buffer = io.BytesIO()
         record.maps(record.resolve(target), estimator).plot().savefig(buffer)
@@ -559,7 +559,7 @@ def sign_png(name: str) -> bytes:
     """A drawn sign as a file."""
     if name not in SIGNS:
         raise HTTPException(404, f"There is no such sign: there are {', '.join(SIGNS)}.")
-    return picture_bytes(np.asarray(SIGNS[name]()))
+    return png(np.asarray(SIGNS[name]()))
 
 
 def attached(content: bytes, name: str, kind: str) -> Response:

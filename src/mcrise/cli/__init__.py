@@ -11,6 +11,7 @@ from .explain import explain, show
 from .match import match
 from .report import report
 from .serve import serve
+from .study import study, study_status
 from .whatif import compare, whatif
 
 
@@ -20,7 +21,7 @@ def cli() -> None:
     """Which colors, where in an image, a model's decision depends on."""
 
 
-for command in (demo, explain, show, compare, whatif, match, report, serve):
+for command in (demo, explain, show, compare, whatif, match, report, serve, study, study_status):
     cli.add_command(command)
 
 

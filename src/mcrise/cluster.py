@@ -1,0 +1,309 @@
+"""Who does the tasks of a study: worker processes of this machine, or actors of a Ray cluster.
+
+Both are a crew of workers that do one task at a time, may die or hang, and are then replaced.
+`run` is the same for both. Since a task is a pure function of what it is given, so are the
+results, to the bit.
+"""
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from .blend import THREADS
+from .errors import McriseError, ModelError
+from .runtimes import load_model
+from .study import Answer, Failure, Settings, Study, Task, Worker
+
+TIMEOUT = 3600.0  # seconds a task may take
+START = 120.0  # seconds in which a worker should be ready
+TICK = 1.0  # seconds between two looks at the clock
+FALSE_STARTS = 3  # workers that die before their first task, with none at work, end the study
+ONE_THREAD = dict.fromkeys(
+    (THREADS, "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a worker is made, wherever it lives."""
+
+    spec: str  # of the model
+    options: dict[str, Any]  # of the model
+    settings: Settings
+    folder: str = field(default_factory=os.getcwd)  # that paths are relative to
+
+    def worker(self) -> Worker:
+        """With one thread: workers share the cores, and sums are made in one order only."""
+        if os.path.isdir(self.folder):
+            os.chdir(self.folder)
+            sys.path.insert(0, self.folder)
+        return Worker(load_model(self.spec, **{**self.options, "threads": 1}), self.settings)
+
+
+@dataclass(frozen=True)
+class Gone(Failure):
+    """The worker died over a task, or was ended for taking too long."""
+
+
+@dataclass
+class Job:
+    """What a worker is at, and since when; no task: it is getting ready."""
+
+    task: Task | None
+    since: float = field(default_factory=time.monotonic)
+
+
+class Crew(ABC):
+    """Workers, by number. Outside its `with` block none of them lives."""
+
+    n_workers: int
+
+    def __init__(self, recipe: Recipe, timeout: float = TIMEOUT) -> None:
+        self.recipe, self.timeout = recipe, timeout
+        self.jobs: dict[int, Job] = {}
+        self.idle: list[int] = []
+        self.n_false_starts = 0
+
+    @abstractmethod
+    def hire(self, worker: int) -> None:
+        """Start a worker. It will answer None when it is ready, or a Failure if it cannot be."""
+
+    @abstractmethod
+    def give(self, worker: int, task: Task) -> None:
+        """Hand a task to an idle worker."""
+
+    @abstractmethod
+    def hear(self) -> Iterator[tuple[int, Answer | Failure | None]]:
+        """Wait a moment for answers, from whom they are."""
+
+    @abstractmethod
+    def fire(self, worker: int) -> None:
+        """End a worker, whatever it does."""
+
+    def __enter__(self) -> "Crew":
+        for worker in range(self.n_workers):
+            self.recruit(worker)
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        for worker in range(self.n_workers):
+            self.fire(worker)
+
+    def recruit(self, worker: int) -> None:
+        self.jobs[worker] = Job(None)
+        self.hire(worker)
+
+
+def run(study: Study, crew: Crew) -> Iterator[Study]:
+    """Do all tasks of a study; yields it every now and then."""
+    yield study
+    if study.complete:
+        return
+    with crew:
+        while not study.complete:
+            while crew.idle and (task := study.next_task()) is not None:
+                worker = crew.idle.pop()
+                crew.jobs[worker] = Job(task)
+                crew.give(worker, task)
+            for worker, answer in crew.hear():
+                settle(study, crew, worker, answer)
+            now = time.monotonic()
+            for worker, job in list(crew.jobs.items()):
+                limit = crew.timeout if job.task else START
+                if now - job.since > limit:
+                    crew.fire(worker)
+                    settle(study, crew, worker, Gone(f"No answer within {limit:g} seconds."))
+            yield study
+
+
+def settle(study: Study, crew: Crew, worker: int, answer: Answer | Failure | None) -> None:
+    """Take what was heard of a worker, and replace one that is gone."""
+    task = crew.jobs.pop(worker).task
+    if task is None and isinstance(answer, Failure):
+        crew.n_false_starts += 1
+        at_work = crew.idle or any(job.task for job in crew.jobs.values())
+        if not isinstance(answer, Gone) or (crew.n_false_starts >= FALSE_STARTS and not at_work):
+            raise ModelError(f"A worker cannot start: {answer.reason}")
+    if isinstance(answer, Gone):
+        crew.recruit(worker)
+    else:
+        crew.idle.append(worker)
+        crew.n_false_starts = 0
+    if task is not None:
+        assert answer is not None
+        study.take(task, answer)
+
+
+# ---- processes of this machine
+
+
+class Processes(Crew):
+    """Worker processes; what they are told and answer goes through pipes."""
+
+    def __init__(self, recipe: Recipe, n_workers: int, timeout: float = TIMEOUT) -> None:
+        super().__init__(recipe, timeout)
+        self.n_workers = n_workers
+        self.pipes: dict[int, Connection] = {}
+        self.processes: dict[int, Any] = {}
+
+    def hire(self, worker: int) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        ours, theirs = spawn.Pipe()
+        process = spawn.Process(target=work, args=(theirs, self.recipe), daemon=True)
+        # Libraries read these when they are imported, so they must stand before the start.
+        before = {name: os.environ.get(name) for name in ONE_THREAD}
+        os.environ.update(ONE_THREAD)
+        try:
+            process.start()
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name) if value is None else os.environ.update({name: value})
+        theirs.close()
+        self.pipes[worker], self.processes[worker] = ours, process
+
+    def give(self, worker: int, task: Task) -> None:
+        with contextlib.suppress(OSError):  # it has died: `hear` will find out
+            self.pipes[worker].send(task)
+
+    def hear(self) -> Iterator[tuple[int, Answer | Failure | None]]:
+        names = {id(pipe): worker for worker, pipe in self.pipes.items()}
+        for pipe in wait(list(self.pipes.values()), TICK):
+            worker = names[id(pipe)]
+            try:
+                answer = self.pipes[worker].recv()
+            except (EOFError, OSError):
+                self.fire(worker)
+                if worker in self.idle:  # nobody was waiting for it
+                    self.idle.remove(worker)
+                    self.recruit(worker)
+                    continue
+                answer = Gone(f"The worker process ended ({ending(self.processes[worker])}).")
+            yield worker, answer
+
+    def fire(self, worker: int) -> None:
+        self.processes[worker].kill()
+        self.processes[worker].join()
+        self.pipes[worker].close()
+
+    def __exit__(self, *reason: object) -> None:
+        for pipe in self.pipes.values():
+            pipe.close()  # which lets idle workers go by themselves
+        for process in self.processes.values():
+            process.join(0.0 if any(reason) else 5.0)
+        super().__exit__(*reason)
+
+
+def ending(process: Any) -> str:
+    code = process.exitcode
+    return signal.Signals(-code).name if code and code < 0 else f"exit code {code}"
+
+
+def work(pipe: Connection, recipe: Recipe) -> None:
+    """What a worker process does: get ready, say so, then task after task until the pipe ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who hands out tasks
+    try:
+        worker, problem = recipe.worker(), None
+    except McriseError as error:
+        worker, problem = None, Failure(str(error))
+    try:
+        pipe.send(problem)
+        while worker:
+            pipe.send(worker.attempt(pipe.recv()))
+    except (EOFError, OSError):
+        pass  # nobody listens any more
+
+
+# ---- a Ray cluster
+
+
+class OnRay(Crew):
+    """Actors on the nodes of a Ray cluster: one per GPU where there are any, else one per core."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        address: str | None = None,
+        n_workers: int | None = None,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        super().__init__(recipe, timeout)
+        self.ray = connect(address)
+        there = self.ray.cluster_resources()
+        self.gpus = int(there.get("GPU", 0) > 0)
+        self.n_workers = n_workers or int(there.get("GPU", 0) or there.get("CPU", 1))
+        self.actors: dict[int, Any] = {}
+        self.awaited: dict[Any, int] = {}  # which worker an answer will be from
+
+        class RayWorker:
+            def prepare(self, recipe: Recipe) -> Failure | None:
+                try:
+                    self.worker = recipe.worker()
+                except McriseError as error:
+                    return Failure(str(error))
+                return None
+
+            def attempt(self, task: Task) -> Answer | Failure:
+                return self.worker.attempt(task)
+
+        self.kind = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_restarts=0)(RayWorker)
+
+    def hire(self, worker: int) -> None:
+        actor = self.kind.options(runtime_env={"env_vars": ONE_THREAD}).remote()
+        self.actors[worker] = actor
+        self.awaited[actor.prepare.remote(self.recipe)] = worker
+
+    def give(self, worker: int, task: Task) -> None:
+        self.awaited[self.actors[worker].attempt.remote(task)] = worker
+
+    def hear(self) -> Iterator[tuple[int, Answer | Failure | None]]:
+        errors = self.ray.exceptions
+        ready, _ = self.ray.wait(list(self.awaited), timeout=TICK)
+        for answer in ready:
+            worker = self.awaited.pop(answer)
+            try:
+                yield worker, self.ray.get(answer)
+            except errors.RayError as error:
+                self.fire(worker)
+                reason = str(error).strip().splitlines()[0]
+                yield worker, Gone(f"The worker died ({type(error).__name__}: {reason}).")
+
+    def fire(self, worker: int) -> None:
+        self.awaited = {ref: owner for ref, owner in self.awaited.items() if owner != worker}
+        if actor := self.actors.pop(worker, None):
+            self.ray.kill(actor)
+
+    def __exit__(self, *reason: object) -> None:
+        super().__exit__(*reason)
+        self.ray.shutdown()
+
+
+def connect(address: str | None) -> Any:
+    """Join a cluster, or start one on this machine where no address is given."""
+    try:
+        import ray
+    except ImportError:
+        raise McriseError("Ray is not installed: pip install 'mcrise[cluster]'.") from None
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        if address and ":" in address:
+            host, _, port = address.removeprefix("ray://").rpartition(":")
+            socket.create_connection((host, int(port)), timeout=10).close()
+        ray.init(address=address, include_dashboard=False if address is None else None,
+                 log_to_driver=False, logging_level=logging.ERROR)  # fmt: skip
+    except (ConnectionError, OSError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else "no answer"
+        raise McriseError(
+            f"There is no Ray cluster at {address or 'this machine'} ({reason}): give the address "
+            "of its head, as in 10.0.0.1:6379, or none to start one here."
+        ) from None
+    return ray

@@ -1,0 +1,183 @@
+"""How good an explanation is: deletion, insertion, and their color-aware versions.
+
+An explanation ranks the pixels and says what to paint each with. Change the image pixel by pixel
+in that order and watch the score: the sooner it falls, the better the ranking knew what the model
+needs. Every metric is such a curve between two pictures, so there is one function for all; what
+differs is which picture it starts from, and the convention is part of the result.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError
+from .fills import FULL, Fill, Solid
+from .images import unit_float
+from .maps import Maps
+from .model import Model
+
+BLACK = Solid(FULL["black"], "black")
+STEP = 0.01  # of the pixels, changed between two calls
+BATCH = 32
+TITLES = {
+    "deletion": "deletion",
+    "insertion": "insertion",
+    "ca_deletion": "CA-deletion",
+    "ca_insertion": "CA-insertion",
+}
+METRICS = tuple(TITLES)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The pixels in the order in which an explanation would change them, and to what."""
+
+    order: NDArray[np.int64]  # (H W,) places in row-major numbering, most important first
+    fills: tuple[Fill, ...]
+    chosen: NDArray[np.int64]  # (H, W) which of the fills a pixel is painted with
+
+    @property
+    def fill_name(self) -> str:
+        names = [fill.name for fill in self.fills]
+        return names[0] if len(names) == 1 else f"the worst of {', '.join(names)}"
+
+    def painted(self, pixels: NDArray[Any]) -> NDArray[Any]:
+        """The image (H, W, 3) with every pixel painted."""
+        renders = np.stack([render(fill, pixels) for fill in self.fills])  # (K, H, W, 3)
+        rows, cols = np.indices(self.chosen.shape)
+        return np.asarray(renders[self.chosen, rows, cols])
+
+    def with_fill(self, fill: Fill) -> "Ranking":
+        """The same order, painted with one fill."""
+        return Ranking(self.order, (fill,), np.zeros_like(self.chosen))
+
+
+def render(fill: Fill, pixels: NDArray[Any]) -> NDArray[Any]:
+    """A fill as pixels of the image's own dtype."""
+    picture = fill.render(unit_float(pixels))
+    return np.rint(picture * 255).astype(np.uint8) if pixels.dtype == np.uint8 else picture
+
+
+def rank(maps: Maps, fill: Fill = BLACK) -> Ranking:
+    """The ranking of a map: the pixels at which some fill does most harm first, with that fill.
+
+    One map over all fills (`rise`, `debiased`) says how much a pixel is needed, not what to paint
+    it with: `fill` is taken.
+    """
+    if not maps.fills:
+        return rank_importance(maps.values[0], fill)
+    worst = maps.values.min(axis=0)
+    return Ranking(
+        np.argsort(worst, axis=None, kind="stable"), maps.fills, maps.values.argmin(axis=0)
+    )
+
+
+def rank_importance(importance: NDArray[Any], fill: Fill = BLACK) -> Ranking:
+    """Rank pixels by importance (H, W), largest first; ties in row-major order."""
+    order = np.argsort(-importance, axis=None, kind="stable")
+    return Ranking(order, (fill,), np.zeros(importance.shape, np.int64))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The score of the target while pixels change."""
+
+    metric: str
+    scores: NDArray[np.float32]  # (steps + 1,), from none of the pixels changed to all
+    step: float  # share of the pixels changed at once
+    fill: str
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.metric]
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """Of the pixels changed, at each score."""
+        return np.asarray(np.minimum(np.arange(len(self.scores)) * self.step, 1.0))
+
+    @property
+    def area(self) -> float:
+        """Under the curve, by the trapezoid rule."""
+        scores = self.scores.astype(np.float64)
+        return float((scores[1:] + scores[:-1]) @ np.diff(self.shares) / 2)
+
+    @property
+    def direction(self) -> str:
+        return "lower is better" if self.metric.endswith("deletion") else "higher is better"
+
+    def line(self) -> str:
+        return (
+            f"{self.title} {self.area:.4f} ({self.direction}; {100 * self.step:g} % of the pixels "
+            f"a step, fill: {self.fill})"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "metric": self.metric,
+            "area": self.area,
+            "direction": self.direction,
+            "step": self.step,
+            "fill": self.fill,
+            "scores": [float(score) for score in self.scores],
+        }
+
+
+def measure(
+    pixels: NDArray[Any],
+    model: Model,
+    target: int,
+    ranking: Ranking,
+    *,
+    metrics: tuple[str, ...] = METRICS,
+    fill: Fill = BLACK,
+    step: float = STEP,
+) -> dict[str, Curve]:
+    """The curves of a ranking of an image (H, W, 3) as the model is shown it.
+
+    Deletion paints the pixels with `fill`, CA-deletion each with what the ranking says; insertion
+    and CA-insertion start from the painted picture and uncover the image in the same order.
+    """
+    if not 0 < step <= 1:
+        raise InputError(f"The step is {step:g}, but a share of the pixels is needed, as in 0.01.")
+    if ranking.chosen.shape != pixels.shape[:2]:
+        raise InputError(
+            f"The ranking is of {ranking.chosen.shape[0]} x {ranking.chosen.shape[1]} pixels, but "
+            f"the image has {pixels.shape[0]} x {pixels.shape[1]}: rank what the model is shown."
+        )
+    curves: dict[str, Curve] = {}
+    for metric in metrics:
+        one = ranking if metric.startswith("ca_") else ranking.with_fill(fill)
+        twin = curves.get(metric.removeprefix("ca_"))
+        if twin is not None and one.fills == (fill,):  # the same pictures: not asked twice
+            scores = twin.scores
+        else:
+            ends = pixels, one.painted(pixels)
+            start, end = ends if metric.endswith("deletion") else ends[::-1]
+            scores = scores_between(start, end, ranking.order, step, model)[:, target]
+        curves[metric] = Curve(metric, scores, step, one.fill_name)
+    return curves
+
+
+def scores_between(
+    start: NDArray[Any], end: NDArray[Any], order: NDArray[np.int64], step: float, model: Model
+) -> NDArray[np.float32]:
+    """The scores (steps + 1, C) of the pictures from `start` to `end`, in batches."""
+    n_pixels = len(order)
+    n_steps = int(np.ceil(1 / step - 1e-9))
+    ends = [min(round(n * step * n_pixels), n_pixels) for n in range(n_steps)] + [n_pixels]
+    picture = start.reshape(n_pixels, 3).copy()
+    goal = end.reshape(n_pixels, 3)
+    batch = np.empty((BATCH, *start.shape), start.dtype)
+    done, answers = 0, []
+    for first in range(0, len(ends), BATCH):
+        some = ends[first : first + BATCH]
+        for row, n_changed in zip(batch, some, strict=False):
+            now = order[done:n_changed]
+            picture[now] = goal[now]
+            row[:] = picture.reshape(start.shape)
+            done = n_changed
+        answers.append(model(batch[: len(some)]))
+    return np.concatenate(answers)
