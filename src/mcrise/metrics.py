@@ -125,6 +125,11 @@ class Curve:
         }
 
 
+def curve_from_json(data: dict[str, Any]) -> Curve:
+    scores = np.array(data["scores"], np.float32)
+    return Curve(data["metric"], scores, float(data["step"]), str(data["fill"]))
+
+
 def measure(
     pixels: NDArray[Any],
     model: Model,

@@ -120,19 +120,19 @@ def plot_match(maps: Maps, match: NDArray[Any], name: str) -> Figure:
     return figure
 
 
-def plot_curves(curves: Sequence[Curve], names: Sequence[str]) -> Figure:
+def plot_curves(curves: Sequence[Curve]) -> Figure:
     """Score against the share of pixels changed; deletion on the left, insertion on the right."""
     figure = Figure(figsize=(8, 3.4), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     axes = dict(zip(("deletion", "insertion"), figure.subplots(1, 2, sharey=True), strict=True))
-    for curve, name in zip(curves, names, strict=True):
+    for curve in curves:
         aware = curve.metric.startswith("ca_")
         axes[curve.metric.removeprefix("ca_")].plot(
             curve.shares,
             curve.scores,
             linestyle="-" if aware else "--",
             color="#5e3c99" if aware else "#e66101",
-            label=f"{name}: area {curve.area:.3f}",
+            label=f"{curve.title}: area {curve.area:.3f}",
         )
     for metric, axis in axes.items():
         better = "lower is better" if metric == "deletion" else "higher is better"
@@ -147,17 +147,20 @@ def plot_curves(curves: Sequence[Curve], names: Sequence[str]) -> Figure:
     return figure
 
 
-def plot_sheet(lines: Sequence[tuple[str, Sequence[tuple[str, NDArray[Any]]]]]) -> Figure:
-    """Several images, a line each: a title, and named pictures side by side."""
+def plot_sheet(
+    title: str, lines: Sequence[tuple[str, Sequence[tuple[str, NDArray[Any]]]]]
+) -> Figure:
+    """Several images, a line each: its name, and named pictures side by side."""
     n_cols = max(len(pictures) for _, pictures in lines)
     figure, axes = panels(len(lines), n_cols, lines[0][1][0][1])
-    for line, (title, pictures) in zip(axes, lines, strict=True):
+    figure.suptitle(title, fontsize=9)
+    for line, (label, pictures) in zip(axes, lines, strict=True):
         for axis, (name, picture) in zip(line, pictures, strict=False):
             show_image(axis, picture, name)
             axis.title.set_fontsize(7)
         for axis in line[len(pictures) :]:
             axis.axis("off")
-        line[0].set_ylabel(short(title), fontsize=7)
+        line[0].set_ylabel(short(label), fontsize=7)
     return figure
 
 
@@ -282,7 +285,7 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
-def content(figure: Figure) -> bytes:
+def figure_png(figure: Figure) -> bytes:
     """A figure as the bytes of a PNG file."""
     out = io.BytesIO()
     figure.savefig(out, format="png")

@@ -24,7 +24,16 @@ from numpy.typing import NDArray
 from .fills import Fill
 from .images import png
 from .maps import Maps
-from .plots import DIVERGING, SEQUENTIAL, overlay, sample, scale_of
+from .metrics import curve_from_json
+from .plots import (
+    DIVERGING,
+    SEQUENTIAL,
+    figure_png,
+    overlay,
+    plot_curves,
+    sample,
+    scale_of,
+)
 from .reading import Finding, Reading, read
 from .record import DEFAULT, Record, versions
 
@@ -127,6 +136,7 @@ class Chapter:
     record: Record
     targets: Sequence[int | str | None] = (None,)  # the top class
     summary: Mapping[str, Any] = field(default_factory=dict)  # what summary.json says was tried
+    metrics: Mapping[str, Any] = field(default_factory=dict)  # what metrics.json says it is worth
 
 
 def render(chapters: Sequence[Chapter], estimator: str = DEFAULT) -> str:
@@ -218,6 +228,7 @@ score. Faint: below two standard errors.</p></div>
 <p class="hint">{html.escape(reading.pending)}</p>
 <ul class="hint">{notes}</ul>
 {tried_table(chapter.summary, maps)}
+{measured(chapter.metrics, maps)}
 {settings(chapter, maps)}
 <script type="text/plain" class="packed">{data}</script>
 </article>
@@ -245,6 +256,16 @@ def tried_table(summary: Mapping[str, Any], maps: Maps) -> str:
         "<h3>What if</h3><table><tr><th>painted</th><th>score</th><th>as the map said</th>"
         f"<th>decision changed</th></tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
     )
+
+
+def measured(metrics: Mapping[str, Any], maps: Maps) -> str:
+    """The curves of `mcrise measure`, where it was run on these maps."""
+    if (metrics.get("target"), metrics.get("estimator")) != (maps.target, maps.estimator):
+        return ""
+    curves = [curve_from_json(curve) for curve in metrics["curves"]]
+    lines = "".join(f"<li>{html.escape(curve.line())}</li>" for curve in curves)
+    picture = image_tag(figure_png(plot_curves(curves)), "Score against pixels changed")
+    return f"<h3>How good the map is</h3><p class='curves'>{picture}</p><ul>{lines}</ul>"
 
 
 def settings(chapter: Chapter, maps: Maps) -> str:

@@ -16,7 +16,7 @@ from .errors import InputError
 from .images import read
 from .metrics import METRICS, TITLES
 from .storage import Storage
-from .study import Study, write
+from .study import SHOWN, Study, write
 
 COLUMNS = {
     "image": "string",
@@ -216,7 +216,7 @@ def remarks(study: Study, kept: Sequence[Row]) -> list[str]:
 
 def example_sheet(study: Study, kept: dict[int, Row]) -> bytes | None:
     """A few images with the pixels that each method would paint first."""
-    from .plots import content, plot_sheet
+    from .plots import figure_png, plot_sheet
 
     shown: dict[int, list[Storage]] = {}
     for file in (study.out / "examples").find("*.png"):
@@ -240,4 +240,5 @@ def example_sheet(study: Study, kept: dict[int, Row]) -> bytes | None:
                 )
             )
         lines.append((kept[image]["rows"][0]["label"], pictures))
-    return content(plot_sheet(lines))
+    title = f"The {100 * SHOWN:.0f} % of the pixels that each method paints first"
+    return figure_png(plot_sheet(title, lines))

@@ -9,6 +9,7 @@ from ..version import VERSION
 from .demo import demo
 from .explain import explain, show
 from .match import match
+from .measure import measure_command
 from .report import report
 from .serve import serve
 from .study import study, study_status
@@ -21,7 +22,19 @@ def cli() -> None:
     """Which colors, where in an image, a model's decision depends on."""
 
 
-for command in (demo, explain, show, compare, whatif, match, report, serve, study, study_status):
+for command in (
+    demo,
+    explain,
+    show,
+    compare,
+    whatif,
+    match,
+    measure_command,
+    report,
+    serve,
+    study,
+    study_status,
+):
     cli.add_command(command)
 
 

@@ -9,6 +9,7 @@ import click
 from .. import record as records
 from ..errors import InputError
 from .explain import SUMMARY, home
+from .measure import NUMBERS
 from .options import target_options
 
 
@@ -22,7 +23,13 @@ def report(runs: tuple[Path, ...], out: Path, targets: tuple[str, ...], estimato
     from ..report import Chapter, render
 
     chapters = [
-        Chapter(name_of(run), records.load(run), targets or (None,), summary_of(run))
+        Chapter(
+            name_of(run),
+            records.load(run),
+            targets or (None,),
+            beside(run, SUMMARY),
+            beside(run, NUMBERS),
+        )
         for run in runs
     ]
     text = render(chapters, estimator)
@@ -40,10 +47,10 @@ def name_of(run: Path) -> str:
     return home(run).resolve().name.removesuffix(".mcrise")
 
 
-def summary_of(run: Path) -> dict[str, Any]:
-    """What `explain` wrote beside the record, if it did."""
+def beside(run: Path, name: str) -> dict[str, Any]:
+    """What another command wrote beside the record, if it did."""
     try:
-        summary = json.loads((home(run) / SUMMARY).read_text(encoding="utf-8"))
+        content = json.loads((home(run) / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return summary if isinstance(summary, dict) else {}
+    return content if isinstance(content, dict) else {}
