@@ -47,7 +47,9 @@ class Recipe:
         if os.path.isdir(self.folder):
             os.chdir(self.folder)
             sys.path.insert(0, self.folder)
-        return Worker(load_model(self.spec, **{**self.options, "threads": 1}), self.settings)
+        worker = Worker(load_model(self.spec, **{**self.options, "threads": 1}), self.settings)
+        worker.warm_up()
+        return worker
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from . import fills as fill_kinds
 from .baselines import LIME_SAMPLES, lime_importance, random_ranking
+from .blend import paint
 from .datasets import Example, truth_of
 from .errors import InputError, McriseError, ModelError
 from .explain import (
@@ -33,7 +34,7 @@ from .explain import (
     whole_chunks,
 )
 from .images import View, png
-from .masks import CHUNK, Plan
+from .masks import CHUNK, Plan, draw
 from .metrics import METRICS, STEP, Ranking, measure, rank, rank_importance
 from .model import Model
 from .record import DEFAULT, ESTIMATORS, Record
@@ -138,6 +139,13 @@ class Worker:
     def __init__(self, model: Model, settings: Settings) -> None:
         self.model, self.settings = model, settings
         self.start = lru_cache(maxsize=2)(self.begin)  # tasks of an image come one after another
+
+    def warm_up(self) -> None:
+        """Load and compile what painting needs, so that no task is late for it."""
+        size = self.model.geometry.size or (32, 32)
+        plan = Plan(size)
+        canvas = self.model.canvas(np.zeros((*size, 3), np.uint8), plan.fills)
+        paint(plan, canvas, draw(plan, 0)[:1], canvas.batch(1))
 
     def attempt(self, task: Task) -> Answer | Failure:
         """Do a task; what goes wrong is an answer too."""

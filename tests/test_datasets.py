@@ -1,0 +1,114 @@
+"""What lies in a folder or a table, and what is wrong with it."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from mcrise import InputError
+from mcrise.datasets import Example, gtsrb, open_dataset, truth_of
+
+
+def picture(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(path)
+
+
+def official_gtsrb(root):
+    for split, folder, table in (
+        ("train", "Final_Training/Images/00002", "GT-00002.csv"),
+        ("test", "Final_Test/Images", "GT-final_test.csv"),
+    ):
+        for n in range(2):
+            picture(root / folder / f"{split}{n}.ppm")
+        rows = "".join(f"{split}{n}.ppm;8;8;0;0;7;7;{n + 1}\n" for n in range(2))
+        head = "Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId\n"
+        (root / folder / table).write_text(head + rows)
+
+
+def test_gtsrb_in_its_official_layout(tmp_path):
+    official_gtsrb(tmp_path / "GTSRB")
+    for where in (tmp_path, tmp_path / "GTSRB"):
+        found = open_dataset(where)
+        assert [(one.name, one.label) for one in found] == [
+            ("Final_Test/Images/test0.ppm", "1"),
+            ("Final_Test/Images/test1.ppm", "2"),
+        ]
+        assert [one.label for one in open_dataset(where, "train")] == ["1", "2"]
+    assert gtsrb(tmp_path)[0].path == str(tmp_path / "GTSRB/Final_Test/Images/test0.ppm")
+
+
+def test_gtsrb_repackaged_with_its_table_one_folder_up(tmp_path):
+    official_gtsrb(tmp_path)
+    table = tmp_path / "Final_Test/Images/GT-final_test.csv"
+    table.rename(tmp_path / "Final_Test/GT-final_test.csv")
+    assert len(open_dataset(tmp_path)) == 2
+
+
+def test_folders_of_classes_and_the_split_below_them(tmp_path):
+    picture(tmp_path / "val" / "n01440764" / "b.JPEG")
+    picture(tmp_path / "val" / "n01443537" / "a.png")
+    picture(tmp_path / "train" / "n01440764" / "c.png")
+    (tmp_path / "val" / "notes.txt").write_text("not an image")
+    found = open_dataset(tmp_path, "val")
+    assert [(one.name, one.label) for one in found] == [
+        ("n01440764/b.JPEG", "n01440764"),
+        ("n01443537/a.png", "n01443537"),
+    ]
+    assert len(open_dataset(tmp_path, "test")) == 3  # no such subfolder: all of it
+
+
+def test_any_folder_has_images_without_labels(tmp_path):
+    picture(tmp_path / "a.png")
+    assert [one.label for one in open_dataset(tmp_path)] == [None]
+
+
+@pytest.mark.parametrize("head", ["path,label\n", ""])
+def test_a_csv_of_path_and_label(tmp_path, head):
+    picture(tmp_path / "sub" / "a.png")
+    picture(tmp_path / "b.png")
+    (tmp_path / "list.csv").write_text(f"{head}sub/a.png,stop\nb.png\n")
+    found = open_dataset(tmp_path / "list.csv")
+    assert [(one.name, one.label) for one in found] == [("b.png", None), ("sub/a.png", "stop")]
+    assert found[1].path == str(tmp_path / "sub" / "a.png")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("gone.png,1\n", "lists gone.png, but there is no such file"),
+        ("path,label\n", "lists no images"),
+        ("a.png,1\na.png,2\n", "lists a.png twice"),
+        (b"\xff\xfe\x00\x81", "is not a table"),
+    ],
+)
+def test_a_bad_csv_is_refused_in_one_sentence(tmp_path, content, said):
+    picture(tmp_path / "a.png")
+    table = tmp_path / "list.csv"
+    table.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=said):
+        open_dataset(table)
+
+
+def test_empty_and_missing_folders_are_refused(tmp_path):
+    with pytest.raises(InputError, match="holds no images"):
+        open_dataset(tmp_path)
+    with pytest.raises(InputError, match="There is no"):
+        open_dataset(tmp_path / "gone")
+    (tmp_path / "GTSRB" / "Final_Test").mkdir(parents=True)
+    with pytest.raises(InputError, match="holds no GTSRB test tables"):
+        open_dataset(tmp_path)
+    with pytest.raises(InputError, match="only 'train' and 'test'"):
+        open_dataset(tmp_path, "validation")
+
+
+def test_a_label_is_a_name_the_first_word_of_one_or_an_index():
+    labels = ("n01440764 tench", "n01443537 goldfish", "stop")
+    for label, index in (("stop", 2), ("n01443537", 1), ("n01440764 tench", 0), ("2", 2)):
+        assert truth_of(Example("x", "x", label), labels) == index
+    assert truth_of(Example("x", "x", "7"), None) == 7
+    assert truth_of(Example("x", "x", None), labels) is None
+    assert truth_of(Example("x", "x", "holiday", sure=False), labels) is None
+    with pytest.raises(InputError, match="'cat', but the model has no such class"):
+        truth_of(Example("x", "x", "cat"), labels)
+    with pytest.raises(InputError, match="from 0 to 2"):
+        truth_of(Example("x", "x", "3"), labels)

@@ -1,0 +1,296 @@
+"""A study: what is in its table, and that it is the same however often it was killed."""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from PIL import Image
+
+import mcrise
+import planted_study
+from mcrise import InputError, Model, ModelError
+from mcrise.datasets import open_dataset
+from mcrise.results import COLUMNS, bootstrap, summarise, write_results
+from mcrise.storage import Storage
+from mcrise.study import METHODS, Settings, Study, Worker, run_here, sample
+
+HERE = Path(__file__).parent
+SMALL = Settings(methods=METHODS, n_masks=128, grid=(3, 3), step=0.1, lime_samples=50)
+
+
+def make_images(folder, n_images=3, columns=16):
+    rng = np.random.default_rng(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    for n in range(n_images):
+        pixels = np.repeat(np.repeat(rng.integers(0, 256, (3, 4, 3), np.uint8), 4, 0), 4, 1)
+        Image.fromarray(pixels[:, :columns]).save(folder / f"{n:03d}.png")
+    return folder
+
+
+def make_study(tmp_path, settings=SMALL, out="out", **options):
+    examples = open_dataset(tmp_path / "images")
+    return Study(examples, settings, "planted", None, Storage(tmp_path / out), **options)
+
+
+def finish(study, predict=planted_study.tint):
+    for _ in run_here(study, Worker(Model(predict, identity="planted"), study.settings)):
+        pass
+    return write_results(study)
+
+
+def table(folder):
+    return pyarrow.parquet.read_table(folder / "results.parquet").to_pydict()
+
+
+def test_the_table_has_a_row_per_image_and_method_sorted(tmp_path):
+    make_images(tmp_path / "images")
+    finish(make_study(tmp_path))
+    found = table(tmp_path / "out")
+    assert list(found) == list(COLUMNS)
+    assert list(zip(found["image"], found["method"], strict=True)) == [
+        (f"{n:03d}.png", method) for n in range(3) for method in METHODS
+    ]
+    assert set(found["error"]) == {None}
+    by_method = dict(zip(found["method"], found["n_masks"], strict=True))
+    assert by_method == {"debiased": 128, "lime": 50, "mcrise": 128, "random": 0, "rise": 128}
+    for metric in ("deletion", "insertion", "ca_deletion", "ca_insertion"):
+        assert all(0 <= value <= 1 for value in found[metric])
+    timing = (tmp_path / "out" / "timing.csv").read_text().splitlines()
+    assert len(timing) == 1 + 3 * len(METHODS)
+    assert (tmp_path / "out" / "examples.png").stat().st_size > 1000
+
+
+def test_the_rows_are_those_of_the_library(tmp_path):
+    """What the study says of mcrise is what explaining and measuring by hand says."""
+    make_images(tmp_path / "images", 1)
+    finish(make_study(tmp_path))
+    path = tmp_path / "images" / "000.png"
+    model = Model(planted_study.tint, identity="planted")
+    record = mcrise.explain(path, model, n_masks=128, grid=(3, 3))
+    from mcrise.metrics import measure, rank
+
+    curves = measure(record.view.pixels, model, record.resolve(None), rank(record.maps()), step=0.1)
+    found = table(tmp_path / "out")
+    row = found["method"].index("mcrise")
+    for metric, curve in curves.items():
+        assert found[metric][row] == curve.area
+
+
+def test_a_finished_image_is_not_asked_about_again(tmp_path):
+    make_images(tmp_path / "images")
+    finish(make_study(tmp_path))
+    before = (tmp_path / "out" / "results.parquet").read_bytes()
+    planted_study.N_CALLS["images"] = 0
+    study = make_study(tmp_path)
+    assert study.complete
+    finish(study)
+    assert planted_study.N_CALLS["images"] == 0
+    assert (tmp_path / "out" / "results.parquet").read_bytes() == before
+
+
+def test_another_study_in_the_folder_is_refused_unless_overwritten(tmp_path):
+    make_images(tmp_path / "images", 1)
+    finish(make_study(tmp_path))
+    other = Settings(methods=("random",), step=0.1)
+    with pytest.raises(InputError, match=r"holds another study \(other settings\)"):
+        make_study(tmp_path, other)
+    finish(make_study(tmp_path, other, overwrite=True))
+    assert table(tmp_path / "out")["method"] == ["random"]
+
+
+def test_automatic_numbers_of_masks_are_those_that_were_needed(tmp_path):
+    make_images(tmp_path / "images", 1)
+    settings = Settings(methods=("mcrise",), n_masks="auto", tolerance=0.2, grid=(3, 3), step=0.1)
+    finish(make_study(tmp_path, settings))
+    model = Model(planted_study.tint, identity="planted")
+    record = mcrise.explain(
+        tmp_path / "images" / "000.png", model, n_masks="auto", tolerance=0.2, grid=(3, 3)
+    )
+    assert table(tmp_path / "out")["n_masks"] == [record.n_masks]
+
+
+def test_a_corrupt_image_stops_the_study_or_becomes_rows_with_the_reason(tmp_path):
+    make_images(tmp_path / "images")
+    (tmp_path / "images" / "001.png").write_bytes(b"not a picture")
+    with pytest.raises(InputError, match=r"001\.png: .* --keep-going skips such images"):
+        finish(make_study(tmp_path))
+    study = make_study(tmp_path, keep_going=True)
+    assert study.done == {0}  # what was finished before it is kept
+    lines = finish(study)
+    assert "1 of 3 images failed and are left out:" in lines
+    found = table(tmp_path / "out")
+    assert len(found["image"]) == 3 * len(METHODS)
+    for image, error, area in zip(found["image"], found["error"], found["deletion"], strict=True):
+        assert (error is not None) == (area is None) == (image == "001.png")
+
+
+def test_failed_images_are_tried_again_only_on_request(tmp_path):
+    make_images(tmp_path / "images", 2)
+    good = (tmp_path / "images" / "001.png").read_bytes()
+    (tmp_path / "images" / "001.png").write_bytes(b"not a picture")
+    finish(make_study(tmp_path, keep_going=True))
+    (tmp_path / "images" / "001.png").write_bytes(good)
+    assert make_study(tmp_path, keep_going=True).complete
+    study = make_study(tmp_path, keep_going=True, retry_failed=True)
+    assert study.done == {0}
+    finish(study)
+    assert set(table(tmp_path / "out")["error"]) == {None}
+
+
+def test_a_model_that_raises_is_named_with_the_image(tmp_path):
+    make_images(tmp_path / "images", 1)
+
+    def broken(images):
+        raise RuntimeError("out of order")
+
+    with pytest.raises(ModelError, match=r"000\.png: .*out of order"):
+        finish(make_study(tmp_path), broken)
+
+
+def test_a_sample_is_random_but_the_same_for_the_same_seed(tmp_path):
+    examples = open_dataset(make_images(tmp_path / "images", 20))
+    one, again, other = sample(examples, 5, 0), sample(examples, 5, 0), sample(examples, 5, 1)
+    assert one == again != other
+    assert one == sorted(one, key=lambda example: example.name)
+    assert sample(examples, 50, 0) == examples
+
+
+def test_differences_are_paired_by_image():
+    """RISE differs wildly among images, the other is always 0.1 better: of that we are sure."""
+    rise = np.linspace(0, 1, 30)
+    rows = [
+        {"image": str(n), "method": method, "estimator": method,
+         **dict.fromkeys(("deletion", "insertion", "ca_deletion", "ca_insertion"), value)}
+        for n in range(30)
+        for method, value in (("rise", rise[n]), ("mcrise", rise[n] - 0.1))
+    ]  # fmt: skip
+    found = {(row["method"], row["metric"]): row for row in summarise(rows, seed=0)}
+    row = found["mcrise", "ca_deletion"]
+    assert row["high"] - row["low"] > 0.1
+    assert row["difference_low"] == pytest.approx(-0.1)
+    assert row["difference_high"] == pytest.approx(-0.1)
+
+
+def test_the_bootstrap_interval_is_that_of_a_mean():
+    """Of 400 normal values the mean has standard error 1/20: an interval of about 4/20."""
+    values = np.random.default_rng(0).normal(size=(400, 1))
+    low, high = bootstrap(values, seed=0)
+    assert low < values.mean() < high
+    assert high - low == pytest.approx(2 * 1.96 / 20, rel=0.15)
+
+
+# ---- the command
+
+
+def command(tmp_path, *more, spec="planted_study:tint", out="out"):
+    return [
+        sys.executable, "-m", "mcrise", "study", str(tmp_path / "images"), "--model", spec,
+        "--n-masks", "128", "--grid", "3x3", "--step", "0.1", "--methods", "rise,mcrise,random",
+        "--out", str(tmp_path / out), "--workers", "2", *more,
+    ]  # fmt: skip
+
+
+def ran(tmp_path, *more, **options):
+    return subprocess.run(
+        command(tmp_path, *more, **options), cwd=HERE, capture_output=True, text=True
+    )
+
+
+def test_killed_five_times_it_ends_with_the_same_table_to_the_byte(tmp_path):
+    make_images(tmp_path / "images", 24)
+    whole = ran(tmp_path, out="whole", spec="planted_study:slow_tint")
+    assert whole.returncode == 0, whole.stderr
+    moments = random.Random(0)
+    n_killed = 0
+    while n_killed < 5:
+        process = subprocess.Popen(
+            command(tmp_path, spec="planted_study:slow_tint"), cwd=HERE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        # Killed at a random moment after it has begun; each kill leaves it some images further.
+        n_before = len(list((tmp_path / "out").glob("images/*.json")))
+        wanted = min(n_before + 1 + n_killed % 2, 23)
+        while len(list((tmp_path / "out").glob("images/*.json"))) < wanted:
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(moments.random() * 0.05)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        n_killed += 1
+    n_done = len(list((tmp_path / "out").glob("images/*.json")))
+    assert 5 <= n_done < 24  # it was killed in the middle, and not begun anew
+    ended = ran(tmp_path, spec="planted_study:slow_tint")
+    assert ended.returncode == 0, ended.stderr
+    for name in ("results.parquet", "summary.md", "summary.csv"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_bad_input_is_one_sentence(tmp_path):
+    make_images(tmp_path / "images", 2)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("")
+    (tmp_path / "images" / "list.csv").write_text("000.png,giraffe\n")
+    base = [sys.executable, "-m", "mcrise", "study"]
+    images = str(tmp_path / "images")
+    for given, code, said in (
+        ([str(tmp_path / "empty"), "--out", "x"], 2, "holds no images"),
+        ([str(tmp_path / "gone"), "--out", "x"], 2, "There is no"),
+        ([images + "/list.csv", "--out", str(tmp_path / "o")], 2, "'giraffe', but the model"),
+        ([images, "--out", str(tmp_path / "file" / "o")], 1, "cannot be written"),
+        ([images, "--methods", "rise,gradcam", "--out", "x"], 2, "must be one of debiased, lime"),
+        ([images, "--images", "0", "--out", "x"], 2, "at least 1"),
+        ([images, "--model", "gone.onnx", "--out", "x"], 2, "does not exist"),
+    ):
+        done = subprocess.run([*base, *given], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        assert said in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_one_sentence_and_earlier_rows_stay(tmp_path):
+    """Files may not grow beyond 5 kB, so that small ones fit and the table does not."""
+    make_images(tmp_path / "images", 3)
+    finish(make_study(tmp_path, out="whole"))  # warms caches that would not fit either
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+
+    done = subprocess.run(
+        command(tmp_path), cwd=HERE, capture_output=True, text=True, preexec_fn=limit,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "cannot be written (File too large)" in done.stderr
+    assert "Traceback" not in done.stderr
+    kept = sorted((tmp_path / "out").glob("images/*.json"))
+    assert len(kept) == 3
+    assert all(json.loads(file.read_text())["rows"] for file in kept)
+    assert not list((tmp_path / "out").glob("**/.*"))  # no torn files lie about
+    assert ran(tmp_path).returncode == 0
+
+
+def test_the_status_is_told_from_elsewhere(tmp_path):
+    make_images(tmp_path / "images", 2)
+    assert ran(tmp_path).returncode == 0
+    told = subprocess.run(
+        [sys.executable, "-m", "mcrise", "study-status", str(tmp_path / "out")],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert told.stdout.startswith("2 of 2 images done, 0 failed.")
+    told = subprocess.run(
+        [sys.executable, "-m", "mcrise", "study-status", str(tmp_path)],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert told.returncode == 2
+    assert "holds no study" in told.stderr
