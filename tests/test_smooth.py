@@ -63,7 +63,7 @@ def test_an_additive_score_is_mapped_with_a_fraction_of_the_error(size, grid, n_
     assert not notes
     centered, _ = estimate(plan, masks, scores, "centered")
     assert error(values, exact) < 0.5 * error(centered, exact)
-    assert np.mean(np.square(se)) == pytest.approx(error(values, exact), rel=0.9)
+    assert 0.5 < np.sqrt(np.mean(np.square(se)) / error(values, exact)) < 2
 
 
 def enumerable(score, n_fills=2, mask_prob=0.3):

@@ -65,7 +65,7 @@ def main() -> None:
     )
     started = time.perf_counter()
     for epoch, loss in train(network, images, labels, preset, args.seed, checkpoint):
-        correct = accuracy(network, test_images, test_labels)
+        correct = accuracy(network, test_images, test_labels, preset.sizes[epoch])
         spent = time.perf_counter() - started
         print(
             f"epoch {epoch + 1}/{len(preset.sizes)} at {preset.sizes[epoch]} pixels: loss "
@@ -213,13 +213,14 @@ def normalize(images: torch.Tensor) -> torch.Tensor:
 
 
 @torch.no_grad()
-def accuracy(network, images, labels) -> float:
+def accuracy(network, images, labels, size: int) -> float:
+    """At the size it is being trained at: another is as strange to it as another camera."""
     network.eval()
     hits = [
-        (network(normalize(some / 255.0)).argmax(dim=1) == truth).float()
+        (network(functional.interpolate(normalize(some / 255.0), size)).argmax(dim=1) == truth)
         for some, truth in zip(images.split(256), labels.split(256), strict=True)
     ]
-    return torch.cat(hits).mean().item()
+    return torch.cat(hits).float().mean().item()
 
 
 def onnx_accuracy(path: Path, images, labels) -> float:

@@ -76,12 +76,13 @@ def group_count(n_masks: int) -> int:
 
 def weighted_sums(plan: Plan, masks: Masks, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sum over masks of score * m_k, for "kept" (first) and each fill: (K + 1, H, W)."""
-    return blur_by_cell(plan, impulses(plan, masks, scores))
+    return blur_by_cell(plan, impulses(plan, centers(plan, masks), scores))
 
 
-def impulses(plan: Plan, masks: Masks, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each cell's score at the pixel of its center: (K + 1, rows, columns) of `drawing_shape`."""
-    place = centers(plan, masks)
+def impulses(
+    plan: Plan, place: NDArray[np.int64], scores: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Each cell's score at its place: (K + 1, rows, columns) of `drawing_shape`."""
     shape = drawing_shape(plan)
     weight = np.broadcast_to(scores[:, None], place.shape)
     drawn = np.bincount(place.ravel(), weight.ravel(), math.prod(shape))
