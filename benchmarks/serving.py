@@ -142,7 +142,7 @@ def generated() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         jobs = Jobs(Path(folder), {"planted": PLANTED})
         try:
-            n_sent = generated_requests(create_app(jobs), 1000)
+            n_sent = generated_requests(create_app(jobs), 1200)
         finally:
             jobs.close()
     return {"requests": n_sent, "server errors": 0}  # the first one raises

@@ -38,6 +38,9 @@ LAYERS = [
     "cluster",
     "report",
     "jobs",
+    "guard",
+    "uploads",
+    "shelf",
     "server",
     "cli",
 ]

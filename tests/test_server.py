@@ -20,7 +20,8 @@ from starlette.testclient import TestClient
 import mcrise
 from mcrise.jobs import Jobs
 from mcrise.model import Model
-from mcrise.server import MOST_BYTES, create_app
+from mcrise.server import create_app
+from mcrise.uploads import MOST_BYTES
 from planted import PatchModel, photo
 from serving import sign_bytes, wait
 

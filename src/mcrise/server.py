@@ -1,253 +1,51 @@
 """The page and its HTTP interface: what a browser or a script may ask of the jobs.
 
-Everything from outside is checked here: who asks (`Guard`), how much is sent, and what it says. A
-request names jobs by numbers of our own and models by the names given at start; no word of it
-becomes a path or a model's address.
+Everything from outside is checked: who asks (`guard.py`), how much is sent and what it says
+(`uploads.py`). A request names jobs by numbers of our own and models by the names given at start;
+no word of it becomes a path or a model's address.
 """
 
 import asyncio
-import hmac
 import io
-import ipaddress
 import json
-import threading
-import time
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal
-from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi import Path as InPath
-from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, StreamingResponse
+from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
-from PIL import Image
 from starlette.concurrency import run_in_threadpool
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import fills as fill_kinds
 from .demo.signs import SIGNS
 from .errors import InputError, McriseError
-from .fills import Fill
-from .images import View, png, unit_float
+from .guard import Guard
+from .images import png
 from .jobs import Job, Jobs, Order, QueueFull, UnknownJob
-from .masks import Plan
 from .model import Model
 from .reading import read
 from .record import DEFAULT, ESTIMATORS, Record
 from .report import WEB, Chapter, pack, reading_json, render, swatch
+from .shelf import Shelf
+from .uploads import (
+    LONGEST_SIDE,
+    MOST_BYTES,
+    MOST_FILLS,
+    body_of,
+    check_order,
+    check_picture,
+    rendering,
+)
 from .version import VERSION
 from .whatif import Stroke, subtract, try_out
 
-MOST_BYTES = 20 * 2**20  # of an upload
-MOST_PIXELS = 40_000_000  # of an upload, unpacked
-LONGEST_SIDE = 1024  # of what a model is shown
-MOST_FILLS = 16
 MOST_MASKS = 100_000
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")  # by content; the name of a file says nothing
-COOKIE = "mcrise_token"
-STALE_SECONDS = 0.5  # how old a map of a running job may be
-MOST_SHELVED = 64
 POLL_SECONDS = 0.1
-HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-cache",
-}
-
-
-# ---- who may ask
-
-
-@dataclass(frozen=True)
-class Guard:
-    """Lets through what comes from this machine's own page, or carries the token where one is set.
-
-    A page elsewhere can make a browser ask 127.0.0.1, under its own name if it rebinds that name:
-    so the Host must be ours, and an Origin, where there is one, the same.
-    """
-
-    app: ASGIApp
-    host: str | None = None  # given on the command line: then other machines may ask
-    token: str | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                named = {name for name, _ in message["headers"]}
-                message["headers"] += [(name, value) for name, value in ours if name not in named]
-            await send(message)
-
-        refusal = self.refusal(headers)
-        answer: ASGIApp = self.app
-        if refusal:
-            answer = JSONResponse({"detail": refusal}, 403)
-        elif self.token and not self.knows(headers, given):
-            answer = JSONResponse({"detail": "Open the address with its token, as printed."}, 401)
-        elif self.token and given:  # kept in a cookie from here on, out of the address bar
-            answer = RedirectResponse(scope["path"], 303)
-            answer.set_cookie(COOKIE, given, httponly=True, samesite="strict")
-        await answer(scope, receive, send_guarded)
-
-    def refusal(self, headers: dict[str, str]) -> str:
-        """Why a request is refused whoever sends it; empty if it is not."""
-        host = headers.get("host", "")
-        if not self.is_ours(host):
-            return "The Host of the request is not this server."
-        origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
-            return "The request comes from another site's page."
-        if (
-            headers.get("sec-fetch-site") == "cross-site"
-            and headers.get("sec-fetch-mode") != "navigate"
-        ):
-            return "The request comes from another site's page."
-        return ""
-
-    def is_ours(self, host: str) -> bool:
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        if name in ("localhost", "127.0.0.1", "::1"):
-            return True
-        if self.host is None:
-            return False
-        try:  # an address is nobody's to rebind; a name must be the one given
-            return bool(ipaddress.ip_address(name))
-        except ValueError:
-            return name == self.host.lower()
-
-    def knows(self, headers: dict[str, str], given: str) -> bool:
-        cookies = dict(
-            part.strip().partition("=")[::2] for part in headers.get("cookie", "").split(";")
-        )
-        bearer = headers.get("authorization", "").removeprefix("Bearer ")
-        expected = (self.token or "").encode()
-        return any(
-            hmac.compare_digest(one.encode(), expected)
-            for one in (given, bearer, cookies.get(COOKIE, ""))
-        )
-
-
-# ---- what is sent
-
-
-async def body_of(request: Request, most: int) -> bytes:
-    """The body, read no further than allowed, whatever its length is said to be."""
-    content = bytearray()
-    async for part in request.stream():
-        content += part
-        if len(content) > most:
-            raise HTTPException(413, f"More than {most:,} bytes were sent: make it smaller first.")
-    return bytes(content)
-
-
-def check_picture(content: bytes) -> None:
-    """Look at the head of an upload before anything of it is unpacked."""
-    try:
-        with Image.open(io.BytesIO(content), formats=FORMATS) as opened:
-            n_pixels = opened.width * opened.height
-    except Exception:  # Pillow's parsers raise many kinds
-        raise HTTPException(
-            415, f"The upload is not a picture of a kind read here: {', '.join(FORMATS)}."
-        ) from None
-    if n_pixels > MOST_PIXELS:
-        raise HTTPException(
-            413, f"The picture has {n_pixels:,} pixels, more than {MOST_PIXELS:,}: make it smaller."
-        )
-
-
-def check_order(order: Order, view: View) -> None:
-    """Refuse now what the worker could only fail at later."""
-    if max(view.pixels.shape) > LONGEST_SIDE:
-        raise InputError(
-            f"The picture is {view.pixels.shape[0]} x {view.pixels.shape[1]}, but the page works "
-            f"with sides up to {LONGEST_SIDE}: make it smaller, or serve a model of one size."
-        )
-    if "picture" in order.fills:
-        raise InputError("A picture from a file cannot be a fill here: files are not read.")
-    chosen = fill_kinds.parse(order.fills, view.pixels)
-    if len(chosen) > MOST_FILLS:
-        raise InputError(f"{len(chosen)} colors were given, but at most {MOST_FILLS} are possible.")
-    Plan(
-        (view.pixels.shape[0], view.pixels.shape[1]),
-        chosen,
-        order.grid,
-        order.mask_prob,
-        order.seed,
-    )
-    for fill in chosen:
-        rendering(fill, view)
-
-
-def rendering(fill: Fill, view: View) -> Any:
-    """A fill as pixels (H, W, 3) in 0..1."""
-    try:
-        with np.errstate(all="ignore"):
-            out = fill.render(unit_float(view.pixels))
-    except (ValueError, OverflowError, TypeError):
-        out = np.array(np.nan)
-    if not np.isfinite(out).all():
-        raise InputError(f"{fill.name!r} cannot be painted: give another number after the colon.")
-    return out
-
-
 # ---- what is made of a record
-
-
-class Shelf:
-    """Answers that took work, so that many readers cost one estimate.
-
-    While a job runs, an answer may be half a second old, and while a newer one is being made, the
-    older one is given: readers never queue behind each other.
-    """
-
-    def __init__(self) -> None:
-        self.answers: OrderedDict[Any, tuple[int, float, Any]] = OrderedDict()
-        self.making = threading.Lock()
-
-    def get(self, key: Any, n_masks: int, make: Callable[[], Any]) -> Any:
-        known = self.answers.get(key)
-        if fresh(known, n_masks):
-            return known[2]  # type: ignore[index]
-        if not self.making.acquire(blocking=known is None):
-            assert known is not None
-            return known[2]
-        try:
-            known = self.answers.get(key)
-            if not fresh(known, n_masks):
-                known = (n_masks, time.monotonic(), make())
-                self.answers[key] = known
-                while len(self.answers) > MOST_SHELVED:
-                    self.answers.popitem(last=False)
-            assert known is not None
-            return known[2]
-        finally:
-            self.making.release()
-
-
-def fresh(known: tuple[int, float, Any] | None, n_masks: int) -> bool:
-    if known is None:
-        return False
-    return known[0] == n_masks or time.monotonic() - known[1] < STALE_SECONDS
 
 
 def told(jobs: Jobs, job: Job) -> dict[str, Any]:

@@ -1,0 +1,100 @@
+"""Who may ask the server, and the headers that keep its pages to themselves."""
+
+import hmac
+import ipaddress
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.responses import JSONResponse, RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+COOKIE = "mcrise_token"
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Lets through what comes from this machine's own page, or carries the token where one is set.
+
+    A page elsewhere can make a browser ask 127.0.0.1, under its own name if it rebinds that name:
+    so the Host must be ours, and an Origin, where there is one, the same.
+    """
+
+    app: ASGIApp
+    host: str | None = None  # given on the command line: then other machines may ask
+    token: str | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                named = {name for name, _ in message["headers"]}
+                message["headers"] += [(name, value) for name, value in ours if name not in named]
+            await send(message)
+
+        refusal = self.refusal(headers)
+        answer: ASGIApp = self.app
+        if refusal:
+            answer = JSONResponse({"detail": refusal}, 403)
+        elif self.token and not self.knows(headers, given):
+            answer = JSONResponse({"detail": "Open the address with its token, as printed."}, 401)
+        elif self.token and given:  # kept in a cookie from here on, out of the address bar
+            answer = RedirectResponse(scope["path"], 303)
+            answer.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+        await answer(scope, receive, send_guarded)
+
+    def refusal(self, headers: dict[str, str]) -> str:
+        """Why a request is refused whoever sends it; empty if it is not."""
+        host = headers.get("host", "")
+        if not self.is_ours(host):
+            return "The Host of the request is not this server."
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            return "The request comes from another site's page."
+        if (
+            headers.get("sec-fetch-site") == "cross-site"
+            and headers.get("sec-fetch-mode") != "navigate"
+        ):
+            return "The request comes from another site's page."
+        return ""
+
+    def is_ours(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        if name in ("localhost", "127.0.0.1", "::1"):
+            return True
+        if self.host is None:
+            return False
+        try:  # an address is nobody's to rebind; a name must be the one given
+            return bool(ipaddress.ip_address(name))
+        except ValueError:
+            return name == self.host.lower()
+
+    def knows(self, headers: dict[str, str], given: str) -> bool:
+        cookies = dict(
+            part.strip().partition("=")[::2] for part in headers.get("cookie", "").split(";")
+        )
+        bearer = headers.get("authorization", "").removeprefix("Bearer ")
+        expected = (self.token or "").encode()
+        return any(
+            hmac.compare_digest(one.encode(), expected)
+            for one in (given, bearer, cookies.get(COOKIE, ""))
+        )
