@@ -3,7 +3,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-.PHONY: demo test chromium check bench clean
+MCRISE_DATA ?= ../shared/data
+STUDY = $(BIN)/mcrise study --seed 0
+
+.PHONY: demo test chromium check bench study study-networks figures clean
 
 demo: $(VENV)/.run
 	$(BIN)/mcrise demo --out mcrise-demo
@@ -22,8 +25,31 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+BENCHMARKS := overhead memory growth calls stopping findings chance serving scaling sanity
 bench: $(VENV)/.bench
-	for file in overhead memory growth calls stopping; do $(BIN)/python benchmarks/$$file.py || exit 1; done
+	for file in $(BENCHMARKS); do $(BIN)/python benchmarks/$$file.py || exit 1; done
+
+# The paper's evaluation. Stopped at any moment, the same command goes on.
+study: $(VENV)/.dev
+	$(STUDY) $(MCRISE_DATA)/gtsrb --images 100 --n-masks 2000 --methods lime,rise,mcrise,random \
+	  --estimators paper,centered,smooth --best-color --out build/study/embedded
+
+# The same with the paper's networks and on ImageNet: hours on two cores.
+study-networks: build/models/resnet50.onnx build/models/vgg16.onnx $(VENV)/.bench
+	for network in resnet50 vgg16; do $(STUDY) $(MCRISE_DATA)/gtsrb --images 20 --n-masks 1000 \
+	  --model build/models/$$network.onnx --out build/study/$$network || exit 1; done
+	$(BIN)/python benchmarks/networks.py
+	$(STUDY) $(MCRISE_DATA)/imagenet/images --n-masks 500 --step 0.02 --short-side 256 \
+	  --mean 0.5 --std 0.5 --softmax --labels $(MCRISE_DATA)/imagenet/classes.txt \
+	  --model benchmarks/cache/efficientnet-lite0.onnx --out build/study/efficientnet-lite0
+
+build/models/%.onnx: | $(VENV)/.dev
+	mkdir -p build/models
+	$(BIN)/python recipes/gtsrb/train.py --data $(MCRISE_DATA)/gtsrb --network $* --preset quick \
+	  --out $@
+
+figures: $(VENV)/.bench
+	$(BIN)/python benchmarks/figures.py
 
 $(VENV)/bin/pip:
 	python3 -m venv $(VENV)
@@ -42,4 +68,4 @@ $(VENV)/.bench: $(VENV)/.dev
 	touch $@
 
 clean:
-	rm -rf $(VENV) mcrise-demo build
+	rm -rf $(VENV) mcrise-demo build figures

