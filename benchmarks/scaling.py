@@ -28,7 +28,7 @@ from mcrise.storage import Storage
 from mcrise.study import Settings, Study, sample
 from table import report
 
-N_IMAGES, N_MASKS, BATCH, ROUNDS = 40, 512, 32, 3
+N_IMAGES, N_MASKS, BATCH, ROUNDS = 40, 512, 32, 2
 SETTINGS = Settings(methods=("mcrise", "rise"), n_masks=N_MASKS)
 
 
@@ -59,9 +59,11 @@ def study_seconds(examples: list[Any], out: str, crew: Crew) -> float:
     study = Study(examples, SETTINGS, "demo", None, Storage(out))
     started = 0.0
     for _ in run(study, crew):
-        ready = crew.jobs and all(job.task for job in crew.jobs.values())
-        if not started and ready and len(crew.jobs) == crew.n_workers:
-            started = min(job.since for job in crew.jobs.values())
+        n_ready = len(crew.idle) + sum(job.task is not None for job in crew.jobs.values())
+        if not started and n_ready == crew.n_workers:
+            started = time.monotonic()
+            n_before = len(study.done)
+    assert n_before == 0
     spent = time.monotonic() - started
     write_results(study)
     return spent
@@ -83,15 +85,15 @@ def bare_seconds(n_processes: int) -> float:
     return time.monotonic() - started
 
 
-def call(n_batches: int, ready: Any, go: Any) -> None:
+def call(n_batches: int, gate: Any) -> None:
     model = load_model("demo", threads=1)
     image = np.zeros((96, 96, 3), np.uint8)
     batch = np.repeat(model.canvas(image, ()).untouched(), BATCH, axis=0)
     model.predict(batch)
-    ready.wait()
-    go.wait()
+    gate.wait()
     for _ in range(n_batches):
         model.predict(batch)
+    gate.wait()
 
 
 def memory(n_images: int, folder: str) -> dict[str, Any]:
@@ -104,9 +106,8 @@ def memory(n_images: int, folder: str) -> dict[str, Any]:
     for n in range(n_images):
         picture.save(images / f"{n:05d}.png")
     code = (
-        "import resource, sys; from mcrise.cli import cli; "
-        "cli(sys.argv[1:], standalone_mode=False); "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        "import sys; from mcrise.cli import cli; cli(sys.argv[1:], standalone_mode=False); "
+        "print(next(x for x in open('/proc/self/status') if x.startswith('VmHWM')).split()[1])"
     )
     given = ["study", str(images), "--model", "planted_study:tint", "--methods", "mcrise",
              "--n-masks", "64", "--step", "0.25", "--grid", "2x2", "--quiet",

@@ -104,6 +104,26 @@ def test_a_worker_without_the_model_is_one_sentence(tmp_path):
         list(run(study, crew))
 
 
+def test_a_worker_with_another_model_is_refused(tmp_path):
+    make_images(tmp_path / "images", 1)
+    study = make_study(tmp_path)
+    crew = Processes(Recipe("planted_study:tint", {}, study.settings, "another", str(HERE)), 1)
+    with pytest.raises(ModelError, match="but that of the study is 'another'"):
+        list(run(study, crew))
+
+
+def test_a_worker_in_the_middle_of_a_call_ends_with_a_killed_driver(tmp_path):
+    poison(tmp_path)
+    process = started(tmp_path, "--keep-going", spec="planted_study:poisoned")
+    pids = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    wait_for(lambda: n_done(tmp_path / "out") >= 3, process)  # only poison is left
+    workers = [int(pid) for pid in pids.read_text().split()]
+    assert workers
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), seconds=10)
+
+
 def test_workers_that_die_at_the_start_end_the_study(tmp_path):
     make_images(tmp_path / "images", 1)
     study = make_study(tmp_path)

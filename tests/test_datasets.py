@@ -1,5 +1,7 @@
 """What lies in a folder or a table, and what is wrong with it."""
 
+import os
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -60,6 +62,21 @@ def test_folders_of_classes_and_the_split_below_them(tmp_path):
 def test_any_folder_has_images_without_labels(tmp_path):
     picture(tmp_path / "a.png")
     assert [one.label for one in open_dataset(tmp_path)] == [None]
+
+
+def test_runs_studies_and_hidden_files_are_not_images_of_a_folder(tmp_path):
+    for name in ("a.png", ".a.png", "a.png.mcrise/maps.png", "study/examples.png", "b/c.png"):
+        picture(tmp_path / name)
+    (tmp_path / "study" / "study.json").write_text("{}")
+    assert [one.name for one in open_dataset(tmp_path)] == ["a.png", "b/c.png"]
+
+
+def test_a_name_that_is_not_utf8_can_be_written_down(tmp_path):
+    picture(tmp_path / "a.png")
+    os.rename(os.fsencode(tmp_path / "a.png"), os.fsencode(tmp_path) + b"/caf\xe9.png")
+    (found,) = open_dataset(tmp_path)
+    assert found.name == "caf\\xe9.png"
+    assert os.path.exists(found.path)
 
 
 @pytest.mark.parametrize("head", ["path,label\n", ""])

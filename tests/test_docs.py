@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language, page=README):
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
 @pytest.fixture
@@ -59,10 +59,26 @@ def test_the_commands_of_the_readme_run(user):
         cli(words, standalone_mode=False)
 
 
-def test_what_the_readme_links_to_is_there():
-    links = re.findall(r"\]\(([^)#]+)\)", README)
-    assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
+def test_the_commands_of_the_page_on_studies_run(user):
+    page = (ROOT / "docs" / "studies.md").read_text()
+    Path("signs").mkdir()
+    stop().save("signs/stop.png")
+    lines = [line for block in blocks("sh", page) for line in block.splitlines()]
+    assert [line.split()[1] for line in lines] == ["measure", "study"]
+    for line in lines:
+        less = ["--n-masks", "64", "--step", "0.2"]
+        cli([*shlex.split(line)[1:], *less], standalone_mode=False)
+    assert Path("study/results.parquet").exists()
+    assert Path("photo.jpg.mcrise/curves.png").exists()
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+)
+def test_what_a_page_links_to_is_there(page):
+    links = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / page).read_text())
+    assert links or page != "README.md"
+    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from PIL import Image
 
 import mcrise
 import planted_study
-from mcrise import InputError, Model, ModelError
+from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.datasets import open_dataset
 from mcrise.results import COLUMNS, bootstrap, summarise, write_results
 from mcrise.storage import Storage
@@ -105,6 +105,59 @@ def test_another_study_in_the_folder_is_refused_unless_overwritten(tmp_path):
         make_study(tmp_path, other)
     finish(make_study(tmp_path, other, overwrite=True))
     assert table(tmp_path / "out")["method"] == ["random"]
+
+
+def test_other_data_of_the_same_names_is_another_study(tmp_path):
+    make_images(tmp_path / "images", 1)
+    finish(make_study(tmp_path, data="train"))
+    with pytest.raises(InputError, match=r"other data"):
+        make_study(tmp_path, data="test")
+
+
+def test_a_folder_in_use_keeps_what_is_not_of_a_study(tmp_path):
+    make_images(tmp_path / "images", 1)
+    mine = [tmp_path / name for name in ("images/000000.txt", "images/note.json", "examples/a.png")]
+    for file in mine:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("mine")
+    (tmp_path / "examples" / "a.png").rename(tmp_path / "examples" / "a.text")
+    mine[2] = tmp_path / "examples" / "a.text"
+    finish(make_study(tmp_path, out="."))
+    finish(make_study(tmp_path, Settings(methods=("random",)), out=".", overwrite=True))
+    assert [file.read_text() for file in mine] == ["mine"] * 3
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    make_images(tmp_path / "images", 1)
+    finish(make_study(tmp_path))
+    (tmp_path / "out" / "images" / "000000.json").write_text("{")
+    with pytest.raises(McriseError, match=r"000000\.json is damaged: remove it"):
+        finish(make_study(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"mask_prob": 1.5}, {"grid": (0, 8)}, {"seed": -1}, {"seed": 2**32}, {"step": 0.0},
+     {"batch_size": 5}, {"fills": "octarine"}, {"estimators": ()}],
+)  # fmt: skip
+def test_settings_that_cannot_be_are_refused_before_any_work(wrong):
+    with pytest.raises(InputError):
+        Settings(**wrong)
+
+
+def test_a_failure_reads_the_same_whichever_chunk_failed_first(tmp_path):
+    make_images(tmp_path / "images", 1)
+
+    def broken(images):
+        if len(images) > 1:
+            raise RuntimeError("out of order")
+        return planted_study.tint(images)
+
+    settings = Settings(methods=("mcrise",), n_masks=1024, grid=(3, 3), step=0.1)
+    worker = Worker(Model(broken, identity="planted"), settings)
+    study = make_study(tmp_path, settings)
+    reasons = {worker.attempt(study.next_task()).reason for _ in range(2)}
+    assert reasons == {"the model raised RuntimeError: out of order"}
 
 
 def test_automatic_numbers_of_masks_are_those_that_were_needed(tmp_path):
@@ -249,8 +302,15 @@ def test_bad_input_is_one_sentence(tmp_path):
         ([images, "--methods", "rise,gradcam", "--out", "x"], 2, "must be one of debiased, lime"),
         ([images, "--images", "0", "--out", "x"], 2, "at least 1"),
         ([images, "--model", "gone.onnx", "--out", "x"], 2, "does not exist"),
+        ([images, "--seed", "-1", "--images", "1", "--out", "x"], 2, "The seed is -1"),
+        ([images, "--threads", "2", "--out", "x"], 2, "one thread"),
+        (["s3://nowhere/x", "--out", "x"], 2, "cannot be read"),
     ):
-        done = subprocess.run([*base, *given], cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(
+            [*base, *given], cwd=tmp_path, capture_output=True, text=True,
+            env={**os.environ, "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1",
+                 "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"},
+        )  # fmt: skip
         assert done.returncode == code, done.stderr
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
@@ -267,9 +327,8 @@ def test_a_full_disk_is_one_sentence_and_earlier_rows_stay(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
 
     done = subprocess.run(
-        command(tmp_path), cwd=HERE, capture_output=True, text=True, preexec_fn=limit,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
-    )  # fmt: skip
+        command(tmp_path), cwd=HERE, capture_output=True, text=True, preexec_fn=limit
+    )
     assert done.returncode == 1
     assert "cannot be written (File too large)" in done.stderr
     assert "Traceback" not in done.stderr

@@ -34,31 +34,43 @@ CHECKPOINT_SECONDS = 60
 
 @dataclass(frozen=True)
 class Preset:
-    """How to train: SGD with momentum 0.9 and weight decay 5e-4."""
+    """How to train: SGD with weight decay 5e-4."""
 
-    stages: tuple[tuple[float, int], ...]  # epochs, and the image size in them
-    schedule: str  # of the learning rate: `one-cycle`, or `steps` (a tenth every 30 epochs)
+    # Of each cycle of the learning rate its stages: epochs, and the image size in them.
+    cycles: tuple[tuple[tuple[float, int], ...], ...]
+    steps: bool = False  # no cycle, but a tenth of the rate every 30 epochs, as in the paper
     peak_rate: float = 0.1
     batch_size: int = 64
     smoothing: float = 0.05  # of the labels
 
     @property
-    def epochs(self) -> list[tuple[float, int]]:
-        """Of each epoch: the share of the images that it sees, and their size."""
+    def epochs(self) -> list[tuple[float, int, int]]:
+        """Of each epoch: the share of the images that it sees, their size, and its cycle."""
         return [
-            (min(n_epochs - before, 1.0), size)
-            for n_epochs, size in self.stages
+            (min(n_epochs - before, 1.0), size, cycle)
+            for cycle, stages in enumerate(self.cycles)
+            for n_epochs, size in stages
             for before in range(math.ceil(n_epochs))
         ]
 
+    def pace(self, progress: float, epoch: int) -> dict[str, float]:
+        """Learning rate and momentum at a share of a cycle: up for 30 % of it, then down."""
+        if self.steps:
+            return {"lr": self.peak_rate * 0.1 ** (epoch // 30), "momentum": 0.9}
+        turn = 0.3
+        rise = progress / turn if progress < turn else (1 - progress) / (1 - turn)
+        wave = 0.5 - 0.5 * math.cos(math.pi * rise)
+        least = self.peak_rate / (25 if progress < turn else 250_000)
+        return {"lr": least + wave * (self.peak_rate - least), "momentum": 0.95 - 0.1 * wave}
+
 
 PRESETS = {
-    "embedded": Preset(stages=((10, SIZE),), schedule="one-cycle"),
-    "quick": Preset(stages=((3, 64), (1, SIZE)), schedule="one-cycle", peak_rate=0.05),
-    "paper": Preset(stages=((90, SIZE),), schedule="steps", batch_size=128, smoothing=0.0),
+    "embedded": Preset(cycles=(((10, SIZE),),)),
+    "quick": Preset(cycles=(((3, 64), (1, SIZE)), ((1, SIZE),)), peak_rate=0.05),
+    "paper": Preset(cycles=(((90, SIZE),),), steps=True, batch_size=128, smoothing=0.0),
 }
 # A pixel costs VGG-16 four times what it costs ResNet-50.
-QUICK_VGG16 = replace(PRESETS["quick"], stages=((3, 32), (1, 64), (0.4, SIZE)))
+QUICK_VGG16 = replace(PRESETS["quick"], cycles=(((3, 32), (1, 64)), ((0.4, SIZE),)))
 
 
 def main() -> None:
@@ -132,7 +144,9 @@ class Checkpoint:
         if not self.path.exists():
             return {}
         state = torch.load(self.path, weights_only=True)
-        return state if state["run"] == self.run else {}
+        if state["run"] != self.run:
+            raise SystemExit(f"{self.path} is of {state['run']!r}: choose another --out.")
+        return state
 
     @property
     def due(self) -> bool:
@@ -153,31 +167,28 @@ def train(
     that was interrupted sees what it would have seen.
     """
     optimizer = torch.optim.SGD(
-        network.parameters(), lr=preset.peak_rate, momentum=0.9, weight_decay=5e-4,
-        nesterov=preset.schedule == "one-cycle",
-    )  # fmt: skip
-    n_whole = math.ceil(len(images) / preset.batch_size)  # steps in a whole epoch
-    n_steps = [math.ceil(share * n_whole) for share, _ in preset.epochs]
-    schedule = (
-        torch.optim.lr_scheduler.OneCycleLR(optimizer, preset.peak_rate, total_steps=sum(n_steps))
-        if preset.schedule == "one-cycle"
-        else torch.optim.lr_scheduler.StepLR(optimizer, 30 * n_whole)
+        network.parameters(), momentum=0.9, weight_decay=5e-4, nesterov=not preset.steps
     )
-    parts = {"network": network, "optimizer": optimizer, "schedule": schedule}
+    n_whole = math.ceil(len(images) / preset.batch_size)  # steps in a whole epoch
+    n_steps = [math.ceil(share * n_whole) for share, _, _ in preset.epochs]
+    parts = {"network": network, "optimizer": optimizer}
     state = checkpoint.load()
     for name, part in parts.items():
         if state:
             part.load_state_dict(state[name])
     done, losses = state.get("done", 0), state.get("losses", [])
     checkpoint.saved = time.monotonic()
-    for epoch, (_, size) in enumerate(preset.epochs):
+    for epoch, (_, size, cycle) in enumerate(preset.epochs):
         before = sum(n_steps[:epoch])
         if done >= before + n_steps[epoch]:
             continue
+        same = [e for e, other in enumerate(preset.epochs) if other[2] == cycle]
+        began, length = sum(n_steps[: same[0]]), sum(n_steps[e] for e in same)
         network.train()
         order = torch.randperm(len(images), generator=generator(seed, epoch))
         batches = order.split(preset.batch_size)[: n_steps[epoch]]
         for step in range(max(done - before, 0), len(batches)):
+            optimizer.param_groups[0].update(preset.pace((before + step - began) / length, epoch))
             rows = batches[step]
             torch.manual_seed(generator(seed, epoch, step).initial_seed())
             batch = augment(images[rows], size).to(memory_format=torch.channels_last)
@@ -186,7 +197,6 @@ def train(
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            schedule.step()
             losses.append(loss.item())
             last = step + 1 == len(batches)
             if last or checkpoint.due:

@@ -18,7 +18,12 @@ LIME_SAMPLES = 1000
 
 
 def lime_importance(
-    pixels: NDArray[np.uint8], model: Model, target: int, seed: int, n_samples: int = LIME_SAMPLES
+    pixels: NDArray[Any],
+    model: Model,
+    target: int,
+    seed: int,
+    n_samples: int = LIME_SAMPLES,
+    batch_size: int = 32,
 ) -> NDArray[np.float64]:
     """The signed weight of each pixel's superpixel (quickshift) for the target: (H, W).
 
@@ -40,7 +45,7 @@ def lime_importance(
             top_labels=None,
             hide_color=0,
             num_samples=n_samples,
-            batch_size=32,
+            batch_size=batch_size,
             random_seed=seed,
         )
     weights = np.zeros(explained.segments.max() + 1)

@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -25,7 +26,6 @@ from .runtimes import load_model
 from .study import Answer, Failure, Settings, Study, Task, Worker
 
 TIMEOUT = 3600.0  # seconds a task may take
-START = 120.0  # seconds in which a worker should be ready
 TICK = 1.0  # seconds between two looks at the clock
 FALSE_STARTS = 3  # workers that die before their first task, with none at work, end the study
 ONE_THREAD = dict.fromkeys(
@@ -40,14 +40,30 @@ class Recipe:
     spec: str  # of the model
     options: dict[str, Any]  # of the model
     settings: Settings
+    identity: str | None = None  # that the model must have, so that all workers have the same
     folder: str = field(default_factory=os.getcwd)  # that paths are relative to
+
+    def attempt(self) -> Worker | Failure:
+        """Make a worker, or say why there can be none."""
+        try:
+            return self.worker()
+        except McriseError as error:
+            return Failure(str(error))
+        except Exception as error:  # of a model's own code, or of a full disk
+            return Failure(f"{type(error).__name__}: {error}.")
 
     def worker(self) -> Worker:
         """With one thread: workers share the cores, and sums are made in one order only."""
         if os.path.isdir(self.folder):
             os.chdir(self.folder)
             sys.path.insert(0, self.folder)
-        worker = Worker(load_model(self.spec, **{**self.options, "threads": 1}), self.settings)
+        model = load_model(self.spec, **{**self.options, "threads": 1})
+        if self.identity not in (None, model.identity):
+            raise ModelError(
+                f"its model is {model.identity!r}, but that of the study is {self.identity!r}: "
+                "give all workers the same file."
+            )
+        worker = Worker(model, self.settings)
         worker.warm_up()
         return worker
 
@@ -121,10 +137,10 @@ def run(study: Study, crew: Crew) -> Iterator[Study]:
                 settle(study, crew, worker, answer)
             now = time.monotonic()
             for worker, job in list(crew.jobs.items()):
-                limit = crew.timeout if job.task else START
-                if now - job.since > limit:
+                if job.task and now - job.since > crew.timeout:
                     crew.fire(worker)
-                    settle(study, crew, worker, Gone(f"No answer within {limit:g} seconds."))
+                    late = Gone(f"No answer within {crew.timeout:g} seconds.")
+                    settle(study, crew, worker, late)
             yield study
 
 
@@ -162,14 +178,8 @@ class Processes(Crew):
         spawn = multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
         process = spawn.Process(target=work, args=(theirs, self.recipe), daemon=True)
-        # Libraries read these when they are imported, so they must stand before the start.
-        before = {name: os.environ.get(name) for name in ONE_THREAD}
-        os.environ.update(ONE_THREAD)
-        try:
+        with inherited(ONE_THREAD):
             process.start()
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name) if value is None else os.environ.update({name: value})
         theirs.close()
         self.pipes[worker], self.processes[worker] = ours, process
 
@@ -205,6 +215,26 @@ class Processes(Crew):
         super().__exit__(*reason)
 
 
+@contextlib.contextmanager
+def inherited(variables: dict[str, str]) -> Iterator[None]:
+    """What a new process finds from its first moment on.
+
+    Libraries read the variables when they are imported. Ctrl-C is for the one who hands out tasks,
+    also while a worker is still importing.
+    """
+    before = {name: os.environ.get(name) for name in variables}
+    in_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main else None
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+        if in_main:
+            signal.signal(signal.SIGINT, handler)
+
+
 def ending(process: Any) -> str:
     code = process.exitcode
     return signal.Signals(-code).name if code and code < 0 else f"exit code {code}"
@@ -212,17 +242,22 @@ def ending(process: Any) -> str:
 
 def work(pipe: Connection, recipe: Recipe) -> None:
     """What a worker process does: get ready, say so, then task after task until the pipe ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who hands out tasks
+    threading.Thread(target=follow_parent, daemon=True).start()
+    worker = recipe.attempt()
     try:
-        worker, problem = recipe.worker(), None
-    except McriseError as error:
-        worker, problem = None, Failure(str(error))
-    try:
-        pipe.send(problem)
-        while worker:
+        pipe.send(worker if isinstance(worker, Failure) else None)
+        while isinstance(worker, Worker):
             pipe.send(worker.attempt(pipe.recv()))
     except (EOFError, OSError):
         pass  # nobody listens any more
+
+
+def follow_parent() -> None:
+    """End with the process that hands out tasks, also in the middle of one."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 # ---- a Ray cluster
@@ -248,13 +283,11 @@ class OnRay(Crew):
 
         class RayWorker:
             def prepare(self, recipe: Recipe) -> Failure | None:
-                try:
-                    self.worker = recipe.worker()
-                except McriseError as error:
-                    return Failure(str(error))
-                return None
+                self.worker = recipe.attempt()
+                return self.worker if isinstance(self.worker, Failure) else None
 
             def attempt(self, task: Task) -> Answer | Failure:
+                assert isinstance(self.worker, Worker)
                 return self.worker.attempt(task)
 
         self.kind = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_restarts=0)(RayWorker)
@@ -276,7 +309,7 @@ class OnRay(Crew):
                 yield worker, self.ray.get(answer)
             except errors.RayError as error:
                 self.fire(worker)
-                reason = str(error).strip().splitlines()[0]
+                reason = str(error).strip().splitlines()[-1]
                 yield worker, Gone(f"The worker died ({type(error).__name__}: {reason}).")
 
     def fire(self, worker: int) -> None:
@@ -300,7 +333,7 @@ def connect(address: str | None) -> Any:
         if address and ":" in address:
             host, _, port = address.removeprefix("ray://").rpartition(":")
             socket.create_connection((host, int(port)), timeout=10).close()
-        ray.init(address=address, include_dashboard=False if address is None else None,
+        ray.init(address=address or "local", include_dashboard=False if address is None else None,
                  log_to_driver=False, logging_level=logging.ERROR)  # fmt: skip
     except (ConnectionError, OSError, ValueError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "no answer"

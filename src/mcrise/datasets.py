@@ -5,6 +5,8 @@ Paths are local, or anything fsspec opens (`s3://bucket/folder`).
 
 import csv
 import io
+import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,21 +33,30 @@ def open_dataset(where: Path | str, split: str = "test") -> list[Example]:
     `split` is the part of it: GTSRB has `train` and `test`; of a folder, the subfolder of that
     name where there is one.
     """
-    storage = Storage(where)
-    if not storage.exists():
-        raise InputError(f"There is no {where}: give a folder of images, GTSRB or a CSV file.")
-    if storage.is_file():
-        examples = read_csv(storage)
-    elif (root := gtsrb_root(storage)) is not None:
-        examples = gtsrb(root, split)
-    else:
-        inside = storage / split
-        examples = read_folder(inside if inside.is_folder() else storage)
-    names = [example.name for example in examples]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{where} lists {twice} twice: list each image once.")
+    try:
+        examples = read_dataset(Storage(where), split)
+    except OSError as error:
+        raise InputError(
+            f"{where} cannot be read ({error.strerror or error}): give a folder of images, GTSRB "
+            "or a CSV file that can be."
+        ) from None
+    name, most = Counter(example.name for example in examples).most_common(1)[0]
+    if most > 1:
+        raise InputError(f"{where} lists {name} twice: list each image once.")
     return sorted(examples, key=lambda example: example.name)
+
+
+def read_dataset(storage: Storage, split: str) -> list[Example]:
+    if not storage.exists():
+        raise InputError(
+            f"There is no {storage.path}: give a folder of images, GTSRB or a CSV file."
+        )
+    if storage.is_file():
+        return read_csv(storage)
+    if (root := gtsrb_root(storage)) is not None:
+        return gtsrb(root, split)
+    inside = storage / split
+    return read_folder(inside if inside.is_folder() else storage)
 
 
 # ---- the German Traffic Sign Recognition Benchmark in its official layout
@@ -99,15 +110,30 @@ def read_gtsrb_table(root: Storage, table: Storage) -> list[Example]:
 
 
 def read_folder(storage: Storage) -> list[Example]:
-    """All images below a folder; a subfolder, as of ImageNet, may name the class."""
-    found = [path for path in storage.find("**/*") if path.path.lower().endswith(SUFFIXES)]
+    """All images below a folder; a subfolder, as of ImageNet, may name the class.
+
+    Hidden files, runs (`*.mcrise`) and studies that lie there are not among them.
+    """
+    files = storage.files()
+    studies = tuple(f"{file.parent.path}/" for file in files if file.name == "study.json")
+    found = [
+        file
+        for file in files
+        if file.path.lower().endswith(SUFFIXES)
+        and not file.path.startswith(studies)
+        and not any(
+            part.startswith(".") or part.endswith(".mcrise")
+            for part in file.relative_to(storage).split("/")
+        )
+    ]
     if not found:
         raise InputError(
             f"{storage.path} holds no images ({', '.join(SUFFIXES)}): give the folder they are in."
         )
     examples = []
     for path in found:
-        name = path.relative_to(storage)
+        # A name that is not UTF-8 could not be written into a table.
+        name = os.fsencode(path.relative_to(storage)).decode("utf-8", "backslashreplace")
         above = name.rpartition("/")[0].rpartition("/")[2] or None
         examples.append(Example(path.path, name, above, sure=False))
     return examples
@@ -130,7 +156,7 @@ def read_csv(storage: Storage) -> list[Example]:
     for row in rows:
         name = row[0].strip()
         path = storage.parent / name
-        if not path.is_file():
+        if not path.remote and not path.is_file():  # of an object store, workers will tell
             raise InputError(
                 f"{storage.path} lists {name}, but there is no such file beside the table: correct "
                 "the path or take the line out."

@@ -104,9 +104,7 @@ def grow(
             "continue it with the model it was begun with",
         )
     canvas = model.canvas(record.view.pixels, record.plan.fills)
-    buffer = canvas.batch(CHUNK)
-    while buffer.nbytes > MOST_BUFFER and len(buffer) > record.batch_size:
-        buffer = canvas.batch(len(buffer) // 2)
+    buffer = buffer_of(canvas, record.batch_size)
     automatic = n_masks == "auto"
     done, record.verdict = 0, ""
     record.goal = whole_chunks(min(FIRST_LOOK, cap) if automatic else int(n_masks))
@@ -157,6 +155,14 @@ def check_amount(n_masks: int | str, tolerance: float, cap: int) -> None:
         )
     if cap < 1:
         raise InputError(f"The cap is {cap}, but at least 1 mask is needed; 8000 is the paper's.")
+
+
+def buffer_of(canvas: Canvas, batch_size: int) -> NDArray[Any]:
+    """Room for the painted images of a chunk, or as much of it as memory should hold."""
+    buffer = canvas.batch(CHUNK)
+    while buffer.nbytes > MOST_BUFFER and len(buffer) > batch_size:
+        buffer = canvas.batch(len(buffer) // 2)
+    return buffer
 
 
 def chunk_scores(

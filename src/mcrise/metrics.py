@@ -6,6 +6,7 @@ needs. Every metric is such a curve between two pictures, so there is one functi
 differs is which picture it starts from, and the convention is part of the result.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,14 +140,14 @@ def measure(
     metrics: tuple[str, ...] = METRICS,
     fill: Fill = BLACK,
     step: float = STEP,
+    batch_size: int = BATCH,
 ) -> dict[str, Curve]:
     """The curves of a ranking of an image (H, W, 3) as the model is shown it.
 
     Deletion paints the pixels with `fill`, CA-deletion each with what the ranking says; insertion
     and CA-insertion start from the painted picture and uncover the image in the same order.
     """
-    if not 0 < step <= 1:
-        raise InputError(f"The step is {step:g}, but a share of the pixels is needed, as in 0.01.")
+    check_step(step)
     if ranking.chosen.shape != pixels.shape[:2]:
         raise InputError(
             f"The ranking is of {ranking.chosen.shape[0]} x {ranking.chosen.shape[1]} pixels, but "
@@ -161,28 +162,36 @@ def measure(
         else:
             ends = pixels, one.painted(pixels)
             start, end = ends if metric.endswith("deletion") else ends[::-1]
-            scores = scores_between(start, end, ranking.order, step, model)[:, target]
+            pictures = between(start, end, ranking.order, step, batch_size)
+            scores = np.concatenate([model(some)[:, target] for some in pictures])
         curves[metric] = Curve(metric, scores, step, one.fill_name)
     return curves
 
 
-def scores_between(
-    start: NDArray[Any], end: NDArray[Any], order: NDArray[np.int64], step: float, model: Model
-) -> NDArray[np.float32]:
-    """The scores (steps + 1, C) of the pictures from `start` to `end`, in batches."""
+def check_step(step: float) -> None:
+    if not 1e-4 <= step <= 1:
+        raise InputError(
+            f"The step is {step:g}, but a share of the pixels from 0.0001 to 1 is needed, as in "
+            "0.01."
+        )
+
+
+def between(
+    start: NDArray[Any], end: NDArray[Any], order: NDArray[np.int64], step: float, batch_size: int
+) -> Iterator[NDArray[Any]]:
+    """The pictures from `start` to `end`, in batches (N, H, W, 3) that share their memory."""
     n_pixels = len(order)
     n_steps = int(np.ceil(1 / step - 1e-9))
     ends = [min(round(n * step * n_pixels), n_pixels) for n in range(n_steps)] + [n_pixels]
     picture = start.reshape(n_pixels, 3).copy()
     goal = end.reshape(n_pixels, 3)
-    batch = np.empty((BATCH, *start.shape), start.dtype)
-    done, answers = 0, []
-    for first in range(0, len(ends), BATCH):
-        some = ends[first : first + BATCH]
+    batch = np.empty((batch_size, *start.shape), start.dtype)
+    done = 0
+    for first in range(0, len(ends), batch_size):
+        some = ends[first : first + batch_size]
         for row, n_changed in zip(batch, some, strict=False):
             now = order[done:n_changed]
             picture[now] = goal[now]
             row[:] = picture.reshape(start.shape)
             done = n_changed
-        answers.append(model(batch[: len(some)]))
-    return np.concatenate(answers)
+        yield batch[: len(some)]

@@ -16,7 +16,7 @@ from .errors import InputError
 from .images import read
 from .metrics import METRICS, TITLES
 from .storage import Storage
-from .study import SHOWN, Study, write
+from .study import N_EXAMPLES, SHOWN, Settings, Study, write
 
 COLUMNS = {
     "image": "string",
@@ -32,6 +32,7 @@ COLUMNS = {
 TABLE = "results.parquet"
 RESAMPLES = 2000  # of the images, for intervals
 BASE = "rise"  # what the others are compared with
+MOST_TOLD = 20  # failures in the summary; the table has them all
 
 Row = dict[str, Any]
 Key = tuple[str, str]  # method, estimator
@@ -39,16 +40,32 @@ Key = tuple[str, str]  # method, estimator
 
 def write_results(study: Study) -> list[str]:
     """Write the tables and pictures of a study; returns the summary as lines to print."""
-    images = list(study.finished())
-    rows = [{"image": kept["image"], **row} for _, kept in images for row in kept["rows"]]
+    rows: list[Row] = []
+    n_judged = n_right = 0
+    failed: list[str] = []
+    shown: list[tuple[int, list[Row]]] = []
+    for image, kept in study.finished():
+        if kept.get("error"):
+            failed.append(f"{kept['image']}: {kept['error']}")
+        elif kept["truth"] is not None:
+            n_judged += 1
+            n_right += kept["truth"] == kept["predicted"]
+        if image < N_EXAMPLES and not kept.get("error"):
+            shown.append((image, kept["rows"]))
+        rows += [{"image": kept["image"], **row} for row in kept["rows"]]
     rows.sort(key=lambda row: (row["image"], row["method"], row["estimator"]))
     write(study.out / TABLE, parquet(rows))
     write(study.out / "timing.csv", timing(rows))
     summary = summarise(rows, study.settings.seed)
     write(study.out / "summary.csv", table_bytes(list(summary[0]) if summary else [], summary))
-    lines = [*markdown(summary), "", *remarks(study, [kept for _, kept in images])]
+    lines = [*markdown(summary), "", *remarks(study.settings)]
+    if n_judged:
+        lines.append(f"The model is right on {n_right} of these {n_judged} images.")
+    if failed:
+        lines.append(f"{len(failed)} of {len(study.done)} images failed and are left out:")
+        lines += [f"- {reason}" for reason in failed[:MOST_TOLD]]
     write(study.out / "summary.md", ("\n".join(lines) + "\n").encode())
-    if sheet := example_sheet(study, dict(images)):
+    if sheet := example_sheet(study.out, shown):
         write(study.out / "examples.png", sheet)
     return lines
 
@@ -190,55 +207,36 @@ def interval(row: Row, middle: str, low: str, high: str, sign: str = "") -> str:
     return f"{row[middle]:{sign}.3f} [{row[low]:{sign}.3f}, {row[high]:{sign}.3f}]"
 
 
-def remarks(study: Study, kept: Sequence[Row]) -> list[str]:
+def remarks(given: Settings) -> list[str]:
     """What to know of the table."""
-    given = study.settings
-    judged = [one for one in kept if one["truth"] is not None and not one.get("error")]
-    right = sum(one["truth"] == one["predicted"] for one in judged)
-    failed = [one for one in kept if one.get("error")]
     lines = [
         "Means over the images with 95 % intervals (bootstrap over images); ↓ lower is better, ↑ "
         f"higher is better. Steps of {100 * given.step:g} % of the pixels; black for deletion, "
         f"insertion, LIME and RISE; colors of MC-RISE: {given.fills}; seed {given.seed}.",
     ]
-    if judged:
-        lines.append(f"The model is right on {right} of these {len(judged)} images.")
     if given.best_color:
         lines.append("Best color: for each image the one color that serves the method best.")
-    if failed:
-        lines.append(f"{len(failed)} of {len(kept)} images failed and are left out:")
-        lines += [f"- {one['image']}: {one['error']}" for one in failed[:20]]
     return lines
 
 
 # ---- pictures
 
 
-def example_sheet(study: Study, kept: dict[int, Row]) -> bytes | None:
+def example_sheet(out: Storage, shown: Sequence[tuple[int, list[Row]]]) -> bytes | None:
     """A few images with the pixels that each method would paint first."""
     from .plots import figure_png, plot_sheet
 
-    shown: dict[int, list[Storage]] = {}
-    for file in (study.out / "examples").find("*.png"):
-        image = int(file.path.rpartition("/")[2].partition("-")[0])
-        if image in kept and not kept[image].get("error"):
-            shown.setdefault(image, []).append(file)
-    if not shown:
-        return None
     lines = []
-    for image, files in sorted(shown.items()):
-        areas = {(row["method"], row["estimator"]): row for row in kept[image]["rows"]}
+    for image, rows in shown:
         pictures = []
-        for file in files:
-            _, method, estimator = file.path.rpartition("/")[2].removesuffix(".png").split("-", 2)
-            row = areas[method, estimator]
-            name = method if method == estimator else f"{method} ({estimator})"
-            pictures.append(
-                (
-                    f"{name}\nCA-del. {row['ca_deletion']:.3f}",
-                    np.asarray(read(file.read_bytes())[0]),
-                )
-            )
-        lines.append((kept[image]["rows"][0]["label"], pictures))
+        for row in rows:
+            file = out / f"examples/{image:06d}-{row['method']}-{row['estimator']}.png"
+            if file.exists():
+                own = row["method"] == row["estimator"]
+                name = row["method"] if own else f"{row['method']} ({row['estimator']})"
+                title = f"{name}\nCA-del. {row['ca_deletion']:.3f}"
+                pictures.append((title, np.asarray(read(file.read_bytes())[0])))
+        if pictures:
+            lines.append((rows[0]["label"], pictures))
     title = f"The {100 * SHOWN:.0f} % of the pixels that each method paints first"
-    return figure_png(plot_sheet(title, lines))
+    return figure_png(plot_sheet(title, lines)) if lines else None

@@ -1,14 +1,23 @@
 """Files and folders by address: local ones, and through fsspec whatever has `://` in it.
 
-A study reads its images and writes its results here, so that neither knows where they are.
+A study reads its images and writes its results here, so that neither knows where they are. What
+goes wrong is an OSError, whichever library it comes from.
 """
 
+import contextlib
 import os
 import tempfile
-from pathlib import Path
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from .errors import InputError
+
+AT_ONCE = 16  # files read together: from an object store each takes a while to come
+
+UMASK = os.umask(0)
+os.umask(UMASK)  # there is no other way to read it
 
 
 class Storage:
@@ -19,25 +28,14 @@ class Storage:
         self.path: str = text.rstrip("/") or "/"
         self.remote = "://" in self.path
 
-    @property
-    def files(self) -> Any:
-        """The fsspec file system of a remote address."""
-        try:
-            import fsspec
-        except ImportError:
-            raise InputError(
-                f"{self.path} is not on this machine: pip install 'mcrise[cluster]' to reach it."
-            ) from None
-        scheme = self.path.partition("://")[0]
-        try:
-            return fsspec.filesystem(scheme)
-        except (ImportError, ValueError) as error:
-            raise InputError(f"{self.path} cannot be reached: {error}.") from None
-
     def __truediv__(self, name: str) -> "Storage":
-        if not self.remote:
-            return Storage(Path(self.path) / name)
-        return Storage(name if "://" in name else f"{self.path}/{name}")
+        if "://" in name:
+            return Storage(name)
+        return Storage(f"{self.path}/{name}" if self.remote else Path(self.path) / name)
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
 
     @property
     def parent(self) -> "Storage":
@@ -48,31 +46,51 @@ class Storage:
             return self.path.removeprefix(f"{folder.path}/")
         return Path(self.path).relative_to(folder.path).as_posix()
 
+    # ---- what is there
+
     def exists(self) -> bool:
-        return bool(self.files.exists(self.path)) if self.remote else os.path.exists(self.path)
+        return bool(self.call("exists")) if self.remote else os.path.exists(self.path)
 
     def is_file(self) -> bool:
-        return bool(self.files.isfile(self.path)) if self.remote else os.path.isfile(self.path)
+        return bool(self.call("isfile")) if self.remote else os.path.isfile(self.path)
 
     def is_folder(self) -> bool:
-        return bool(self.files.isdir(self.path)) if self.remote else os.path.isdir(self.path)
+        return bool(self.call("isdir")) if self.remote else os.path.isdir(self.path)
+
+    def files(self) -> list["Storage"]:
+        """All files below a folder, at any depth, sorted; none where there is no such folder."""
+        if not self.is_folder():
+            return []
+        if self.remote:
+            scheme = self.path.partition("://")[0]
+            return [Storage(f"{scheme}://{path}") for path in sorted(self.call("find"))]
+
+        def refuse(error: OSError) -> None:
+            raise error
+
+        return sorted(
+            (
+                Storage(Path(folder, name))
+                for folder, _, names in os.walk(self.path, onerror=refuse)
+                for name in names
+            ),
+            key=lambda file: file.path,
+        )
 
     def find(self, pattern: str) -> list["Storage"]:
-        """The files that match a pattern such as `*/GT-*.csv`, sorted."""
-        if not self.remote:
-            return [
-                Storage(path) for path in sorted(Path(self.path).glob(pattern)) if path.is_file()
-            ]
-        scheme = self.path.partition("://")[0]
-        found = self.files.glob(f"{self.path}/{pattern}", detail=True)
+        """The files below whose path from here matches a pattern such as `*/GT-*.csv`."""
+        depth = pattern.count("/")
         return [
-            Storage(f"{scheme}://{path}") for path in sorted(found) if found[path]["type"] == "file"
+            file
+            for file in self.files()
+            for place in [file.relative_to(self)]
+            if place.count("/") == depth and PurePosixPath(place).match(pattern)
         ]
 
+    # ---- reading and writing
+
     def read_bytes(self) -> bytes:
-        return (
-            bytes(self.files.cat_file(self.path)) if self.remote else Path(self.path).read_bytes()
-        )
+        return bytes(self.call("cat_file")) if self.remote else Path(self.path).read_bytes()
 
     def read_text(self) -> str:
         return self.read_bytes().decode("utf-8-sig")
@@ -80,7 +98,7 @@ class Storage:
     def write(self, content: bytes) -> None:
         """Whole or not at all: whoever reads meanwhile sees the old content or the new."""
         if self.remote:
-            self.files.pipe_file(self.path, content)  # object stores replace an object at once
+            self.call("pipe_file", content)  # object stores replace an object at once
             return
         path = Path(self.path)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,12 +108,34 @@ class Storage:
                 out.write(content)
                 out.flush()
                 os.fsync(out.fileno())
-            os.chmod(part, 0o644)
+            os.chmod(part, 0o666 & ~UMASK)
             os.replace(part, path)
-        except BaseException:
-            os.unlink(part)
-            raise
+        finally:
+            with contextlib.suppress(FileNotFoundError):  # it was renamed, if all went well
+                os.unlink(part)
 
     def remove(self) -> None:
-        if self.exists():
-            self.files.rm(self.path) if self.remote else os.unlink(self.path)
+        if self.is_file():
+            self.call("rm_file") if self.remote else os.unlink(self.path)
+
+    def call(self, what: str, *given: Any) -> Any:
+        """Ask the fsspec file system of a remote address."""
+        try:
+            import fsspec
+        except ImportError:
+            raise InputError(
+                f"{self.path} is not on this machine: pip install 'mcrise[cluster]' to reach it."
+            ) from None
+        try:
+            system = fsspec.filesystem(self.path.partition("://")[0])
+            return getattr(system, what)(self.path, *given)
+        except OSError:
+            raise
+        except Exception as error:  # each object store has errors of its own
+            raise OSError(f"{self.path}: {type(error).__name__}, {error}") from error
+
+
+def read_all(files: list[Storage]) -> Iterator[tuple[Storage, bytes]]:
+    """The content of many files; from an object store many at once."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield from zip(files, pool.map(Storage.read_bytes, files), strict=True)

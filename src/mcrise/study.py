@@ -7,6 +7,7 @@ killed at any moment goes on where it was.
 """
 
 import json
+import re
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ from .explain import (
     CAP,
     TOLERANCE,
     ask,
+    buffer_of,
     check_amount,
     check_batch,
     chunk_scores,
@@ -35,15 +37,21 @@ from .explain import (
 )
 from .images import View, png
 from .masks import CHUNK, Plan, draw
-from .metrics import METRICS, STEP, Ranking, measure, rank, rank_importance
+from .metrics import METRICS, STEP, Ranking, check_step, measure, rank, rank_importance
 from .model import Model
 from .record import DEFAULT, ESTIMATORS, Record
-from .storage import Storage
+from .storage import Storage, read_all
 
 METHODS = ("debiased", "lime", "mcrise", "random", "rise")
 TASK_CHUNKS = 8  # a task asks for 512 masks: seconds of work, so that long images are shared out
 N_EXAMPLES = 6  # images whose rankings are shown in the sheet of pictures
 SHOWN = 0.2  # share of the pixels painted there
+FAILED = ".failed.json"
+# What a study writes: all that --overwrite removes.
+OURS = re.compile(
+    r"images/\d{6,}(\.failed)?\.json|examples/\d{6,}-\w+-\w+\.png|examples\.png|"
+    r"results\.parquet|status\.json|study\.json|summary\.(csv|md)|timing\.csv"
+)
 
 
 @dataclass(frozen=True)
@@ -77,11 +85,21 @@ class Settings:
                 )
         check_amount(self.n_masks, self.tolerance, self.cap)
         check_batch(self.batch_size)
-        fill_kinds.parse(self.fills, np.zeros((8, 8, 3), np.uint8))
+        check_step(self.step)
+        fills = fill_kinds.parse(self.fills, np.zeros((64, 64, 3), np.uint8))
+        Plan((64, 64), fills, self.grid, self.mask_prob, self.seed)
+        if self.seed >= 2**32:
+            raise InputError(f"The seed is {self.seed}, but LIME takes none beyond 2**32 - 1.")
 
     def fills_of(self, method: str) -> str | None:
         """The fills of the record that a method is estimated from; None: it needs no record."""
         return {"mcrise": self.fills, "rise": "black", "debiased": "black"}.get(method)
+
+    def samples_of(self, method: str) -> int:
+        """How often a method asks, as far as is known beforehand."""
+        if self.fills_of(method):
+            return 0 if self.n_masks == "auto" else whole_chunks(int(self.n_masks))
+        return self.lime_samples if method == "lime" else 0
 
     def estimators_of(self, method: str) -> tuple[str, ...]:
         return tuple(sorted(self.estimators)) if method == "mcrise" else (method,)
@@ -154,7 +172,9 @@ class Worker:
         except InputError as error:
             return Failure(str(error), InputError, final=True)
         except McriseError as error:
-            return Failure(str(error))
+            # Which chunk failed first depends on who was faster: the reason does not.
+            within = error.__cause__
+            return Failure(str(within if isinstance(within, McriseError) else error))
         except MemoryError:
             return Failure("Out of memory: fewer workers need less.")
         except Exception as error:  # a bug must not take the other images with it
@@ -182,8 +202,10 @@ class Worker:
     def view(self, path: str) -> View:
         try:
             content = Storage(path).read_bytes()
-        except OSError as error:
+        except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
             raise InputError(f"It cannot be read ({error.strerror or error}).") from None
+        except OSError as error:  # a network may do better the next time
+            raise McriseError(f"It cannot be read ({error.strerror or error}).") from None
         return self.model.view(content)
 
     def ask(self, task: Task) -> Answer:
@@ -198,7 +220,7 @@ class Worker:
             )  # fmt: skip
             return Answer(grown.first(grown.goal).scores)
         canvas = self.model.canvas(record.view.pixels, record.plan.fills)
-        buffer = canvas.batch(CHUNK)
+        buffer = buffer_of(canvas, record.batch_size)
         return Answer(
             {
                 chunk: chunk_scores(self.model, canvas, buffer, record, chunk)
@@ -211,17 +233,17 @@ class Worker:
         given, rows, pictures = self.settings, [], {}
         record = self.start(task.path, task.fills or "black")
         target, pixels = record.resolve(None), record.view.pixels
-        n_masks = 0
+        n_masks = given.samples_of(method)
         if task.fills:
             record = replace(record, scores=task.scores)
             n_masks = record.n_masks
-        elif method == "lime":
-            n_masks = given.lime_samples
         for estimator in given.estimators_of(method):
             started = time.perf_counter()
             ranking = self.rank(record, method, estimator)
             ranked = time.perf_counter()
-            curves = measure(pixels, self.model, target, ranking, step=given.step)
+            curves = measure(
+                pixels, self.model, target, ranking, step=given.step, batch_size=given.batch_size
+            )
             row: dict[str, Any] = {
                 "method": method,
                 "estimator": estimator,
@@ -247,7 +269,12 @@ class Worker:
         if method == "lime":
             return rank_importance(
                 lime_importance(
-                    record.view.pixels, self.model, target, given.seed, given.lime_samples
+                    record.view.pixels,
+                    self.model,
+                    target,
+                    given.seed,
+                    given.lime_samples,
+                    given.batch_size,
                 )
             )
         return rank(record.maps(target, estimator))
@@ -258,7 +285,7 @@ class Worker:
         return {
             fill.name: measure(
                 pixels, self.model, record.resolve(None), ranking, metrics=("deletion",),
-                fill=fill, step=self.settings.step,
+                fill=fill, step=self.settings.step, batch_size=self.settings.batch_size,
             )["deletion"].area
             for fill in fill_kinds.parse(self.settings.fills, pixels)
         }  # fmt: skip
@@ -297,6 +324,7 @@ class Study:
         labels: Sequence[str] | None,
         out: Storage,
         *,
+        data: str = "",  # where the images are from
         keep_going: bool = False,
         retries: int = 0,
         retry_failed: bool = False,
@@ -305,14 +333,11 @@ class Study:
         self.examples, self.settings, self.out = examples, settings, out
         self.truths = [truth_of(example, labels) for example in examples]
         self.keep_going, self.retries = keep_going, retries
-        self.claim(model, overwrite)
-        self.done: set[int] = set()
-        self.n_failed = self.n_before = 0
-        for image, kept in self.finished():
-            if kept.get("error") and retry_failed:
-                continue
-            self.done.add(image)
-            self.n_failed += bool(kept.get("error"))
+        self.claim({"data": data, "model": model}, overwrite)
+        there = self.files()
+        failed = {image for image, file in there.items() if file.name.endswith(FAILED)}
+        self.done = set(there) - (failed if retry_failed else set())
+        self.n_failed = len(failed & self.done)
         self.n_before = len(self.done)
         self.started = self.told = time.monotonic()
         self.left = iter([n for n in range(len(examples)) if n not in self.done])
@@ -322,41 +347,56 @@ class Study:
 
     # ---- the folder
 
-    def claim(self, model: str, overwrite: bool) -> None:
+    def claim(self, source: dict[str, str], overwrite: bool) -> None:
         """Write what the study is of, or refuse a folder that holds another."""
         note = self.out / "study.json"
         own = {
-            "model": model,
+            **source,
             "settings": self.settings.to_json(),
             "images": [example.name for example in self.examples],
         }
-        if note.exists() and not overwrite:
-            try:
-                there = json.loads(note.read_text())
-            except ValueError:
-                there = {}
-            other = [name for name in own if there.get(name) != own[name]]
-            if other:
-                raise InputError(
-                    f"{self.out.path} holds another study (other {', '.join(other)}): choose "
-                    "another --out, or --overwrite it."
-                )
+        try:
+            there = json.loads(note.read_text()) if note.exists() else None
+        except (OSError, ValueError):
+            there = {}
+        if there == own and not overwrite:
             return
-        for old in (self.out / "images").find("*.json"):
-            old.remove()
-        for old in (self.out / "examples").find("*.png"):
-            old.remove()
+        if there is not None:
+            if not overwrite:
+                other = ", ".join(name for name in own if there.get(name) != own[name])
+                raise InputError(
+                    f"{self.out.path} holds another study (other {other}): choose another --out, "
+                    "or --overwrite it."
+                )
+            for file in self.out.files():
+                if OURS.fullmatch(file.relative_to(self.out)):
+                    file.remove()
         write(note, (json.dumps(own, indent=1) + "\n").encode())
 
-    def file_of(self, image: int) -> Storage:
-        return self.out / f"images/{image:06d}.json"
+    def file_of(self, image: int, failed: bool = False) -> Storage:
+        return self.out / f"images/{image:06d}{FAILED if failed else '.json'}"
+
+    def files(self) -> dict[int, Storage]:
+        """The files of the images finished so far, in order."""
+        found = {}
+        for file in (self.out / "images").files():
+            number = file.name.partition(".")[0]
+            if number.isdecimal() and file.path == self.file_of(int(number)).path:
+                found[int(number)] = file
+            elif number.isdecimal() and file.path == self.file_of(int(number), True).path:
+                found.setdefault(int(number), file)
+        return {image: found[image] for image in sorted(found) if image < len(self.examples)}
 
     def finished(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The images written down so far, in order."""
-        for file in (self.out / "images").find("*.json"):
-            number = file.path.rpartition("/")[2].removesuffix(".json")
-            if number.isdecimal() and int(number) < len(self.examples):
-                yield int(number), json.loads(file.read_text())
+        """What is known of the images finished so far, in order."""
+        files = self.files()
+        for image, (file, content) in zip(files, read_all(list(files.values())), strict=True):
+            try:
+                yield image, json.loads(content)
+            except ValueError:
+                raise McriseError(
+                    f"{file.path} is damaged: remove it, and the same command does its image again."
+                ) from None
 
     # ---- tasks
 
@@ -451,7 +491,7 @@ class Study:
             "rows": sorted(opened.rows, key=lambda row: (row["method"], row["estimator"])),
             **more,
         }
-        write(self.file_of(image), (json.dumps(content) + "\n").encode())
+        write(self.file_of(image, "error" in more), (json.dumps(content) + "\n").encode())
         self.done.add(image)
         self.tell()
 
@@ -464,12 +504,11 @@ class Study:
                 f"images are finished and kept in {self.out.path}; --keep-going skips such images."
             )
         given = self.settings
-        n_masks = 0 if given.n_masks == "auto" else whole_chunks(int(given.n_masks))
         self.opened[image].rows = [
             {
                 "method": method,
                 "estimator": estimator,
-                "n_masks": n_masks if given.fills_of(method) else 0,
+                "n_masks": given.samples_of(method),
                 "seed": given.seed,
                 "error": failure.reason,
             }

@@ -9,7 +9,7 @@ import click
 from .. import record as records
 from ..errors import InputError
 from ..explain import steps
-from ..metrics import METRICS, STEP, measure, rank
+from ..metrics import METRICS, STEP, check_step, measure, rank
 from ..runtimes import load_model
 from .explain import RUN, check_writable, earlier, home, watch
 from .options import NumberOrAuto, estimator_option, model_options
@@ -61,6 +61,8 @@ def measure_command(
     """
     from ..plots import plot_curves, save
 
+    check_step(step)
+    plain = one_fill(fill, "--fill")
     if source.is_dir() or source.suffix == ".npz":
         folder = out or home(source)
         check_writable(folder)
@@ -76,10 +78,9 @@ def measure_command(
         )  # fmt: skip
         record = watch(run, folder / RUN, 10.0, quiet or as_json)
     maps = record.maps(target, estimator)
-    black = one_fill(fill, record)
     curves = measure(
-        record.view.pixels, model, maps.target, rank(maps, black), metrics=metrics or METRICS,
-        fill=black, step=step,
+        record.view.pixels, model, maps.target, rank(maps, plain), metrics=metrics or METRICS,
+        fill=plain, step=step,
     )  # fmt: skip
     answer = {
         "target": maps.target,

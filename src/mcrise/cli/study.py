@@ -11,7 +11,7 @@ import click
 
 from .. import cluster
 from ..datasets import open_dataset
-from ..errors import InputError
+from ..errors import InputError, McriseError
 from ..record import DEFAULT, ESTIMATORS
 from ..results import TABLE, write_results
 from ..runtimes import load_model
@@ -52,7 +52,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]
 @click.option("--out", required=True, help="Folder, local or s3://... and the like.")
 @click.option("--workers", type=click.IntRange(1), help="Processes.  [default: one per core]")
 @click.option("--ray", "address", is_flag=False, flag_value="", metavar="[ADDRESS]",
-              help="Work on a Ray cluster; without an address, one of this machine.")  # fmt: skip
+              help="Ray cluster, as in --ray HOST:6379; alone, at the end, one here.")  # fmt: skip
 @click.option("--timeout", type=float, default=cluster.TIMEOUT, show_default=True,
               help="Seconds after which a task is given up.")  # fmt: skip
 @click.option("--retries", type=click.IntRange(0), default=2, show_default=True,
@@ -96,7 +96,8 @@ def study(
     at any moment, the same command goes on: no finished image is done again.
     """
     settings = Settings(
-        methods=tuple(sorted(methods)), n_masks=n_masks, seed=seed, estimators=estimators,
+        methods=tuple(sorted(methods)), n_masks=n_masks, seed=seed,
+        estimators=tuple(sorted(estimators)),
         fills=fills, grid=grid, mask_prob=mask_prob, tolerance=tolerance, cap=cap,
         batch_size=batch_size, step=step, best_color=best_color,
     )  # fmt: skip
@@ -104,14 +105,17 @@ def study(
         raise InputError(f"The timeout is {timeout:g} seconds, but it must be above 0.")
     check_packages(settings)
     examples = sample(open_dataset(data, split), n_images, seed)
+    if options.pop("threads") not in (None, 1):
+        raise InputError("Each worker of a study has one thread: say --workers instead.")
     options = {name: value for name, value in options.items() if value is not None}
     model = load_model(spec, **{**options, "threads": 1})
     place = Storage(out)
     plan = Study(
-        examples, settings, model.identity, model.labels, place, keep_going=keep_going,
-        retries=retries, retry_failed=retry_failed, overwrite=overwrite,
+        examples, settings, model.identity, model.labels, place,
+        data=f"{data if Storage(data).remote else os.path.abspath(data)} ({split})",
+        keep_going=keep_going, retries=retries, retry_failed=retry_failed, overwrite=overwrite,
     )  # fmt: skip
-    recipe = cluster.Recipe(spec, options, settings)
+    recipe = cluster.Recipe(spec, options, settings, model.identity)
     crew: cluster.Crew
     if plan.complete:
         crew = cluster.Processes(recipe, 1)  # which will have nothing to do
@@ -123,6 +127,10 @@ def study(
     lines = write_results(plan)
     if not quiet:
         click.echo("\n".join([*lines, "", f"Table: {(place / TABLE).path}"]))
+    if plan.n_failed == len(examples):
+        raise McriseError(
+            f"All {len(examples)} images failed; {(place / TABLE).path} says why each did."
+        )
 
 
 def n_cores() -> int:
@@ -153,12 +161,13 @@ def follow(run: Iterator[Study], watched: bool) -> None:
 def study_status(folder: str, as_json: bool) -> None:
     """How far the study in FOLDER is; works while it runs elsewhere."""
     place = Storage(folder)
-    if not (place / "study.json").exists():
-        raise InputError(f"{folder} holds no study: give the --out of one.")
+    try:
+        n_images = len(json.loads((place / "study.json").read_text())["images"])
+    except (OSError, ValueError):
+        raise InputError(f"{folder} holds no study: give the --out of one.") from None
     try:
         status = json.loads((place / "status.json").read_text())
     except (OSError, ValueError):
-        n_images = len(json.loads((place / "study.json").read_text())["images"])
         status = {"images": n_images, "done": 0, "failed": 0, "images_per_second": None,
                   "seconds_left": None, "written": None}  # fmt: skip
     if as_json:

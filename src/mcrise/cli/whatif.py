@@ -156,7 +156,7 @@ def try_one(
     paint: str | None,
 ) -> Trial:
     """Paint one finding or the user's own region."""
-    chosen = None if paint is None else one_fill(paint, record)
+    chosen = None if paint is None else one_fill(paint, "--paint")
     if mask is not None:
         if number is not None:
             raise InputError("Both --region and --mask say where to paint: give one of them.")
@@ -173,10 +173,10 @@ def try_one(
     return try_region(record, model, finding.region, chosen, reading.maps, f"the {finding.place}")
 
 
-def one_fill(text: str, record: Record) -> fills.Fill:
-    chosen = fills.parse(text, record.view.pixels)
+def one_fill(text: str, option: str) -> fills.Fill:
+    chosen = fills.parse(text)
     if len(chosen) != 1:
-        raise InputError(f"--paint {text} names {len(chosen)} fills, but a region takes one.")
+        raise InputError(f"{option} {text} names {len(chosen)} fills, but one is needed.")
     return chosen[0]
 
 
