@@ -37,6 +37,7 @@ def main() -> None:
         *compare("EfficientNet-lite0 224 x 224", efficientnet(), photograph, n_xaitk=64),
     ]
     report("overhead", rows, n_masks=N_MASKS, batch_size=BATCH, rounds=ROUNDS)
+    report("smooth", [all_classes(embedded(), stop())], n_masks=N_MASKS, rounds=ROUNDS)
     report("blending", [blending(size) for size in (96, 224)], masks=CHUNK)
 
 
@@ -71,6 +72,27 @@ def compare(name: str, model: Model, picture: Any, n_xaitk: int = N_MASKS) -> li
         rows.append({"model": name, "what": what, "calls": n_calls, "seconds": seconds,
                      "best / bare": seconds / (best["bare"] * n_calls / N_MASKS)})  # fmt: skip
     return rows
+
+
+def all_classes(model: Model, picture: Any) -> dict[str, Any]:
+    """The smooth maps of every class, in units of bare calls of the model."""
+    image = model.view(picture).pixels
+    batch = np.repeat(model.canvas(image, ()).untouched(), BATCH, axis=0)
+    record = mcrise.explain(image, model, n_masks=N_MASKS)
+    fits, maps, calls = [], [], []
+    for _ in range(ROUNDS):
+        calls.append(timed(bare, model, batch)[0] / N_MASKS)
+        record.latest_fit = None
+        seconds, fit = timed(record.fit)
+        fits.append(seconds)
+        maps.append(timed(lambda fit=fit: [fit.maps(c) for c in range(record.n_classes)])[0])
+    return {
+        "classes": record.n_classes,
+        "fit ms": 1000 * min(fits),
+        "maps ms": 1000 * min(maps),
+        "bare call ms": 1000 * min(calls),
+        "worth in calls": (min(fits) + min(maps)) / min(calls),
+    }
 
 
 def bare(model: Model, batch: np.ndarray) -> None:

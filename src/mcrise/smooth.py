@@ -24,7 +24,7 @@ LENGTHS = (0.07, 0.12, 0.2)  # over which beta may vary, in long sides of the im
 RANK = 50  # fields a beta is made of
 MOST_COLUMNS = 600  # of the regression: with many fills each gets fewer fields
 POOL = 8  # classes, those whose scores vary most, that decide on the prior
-ROUNDS = 3  # of adapting the prior
+ROUNDS = 2  # of adapting the prior
 RATIOS = np.geomspace(1e-6, 1e3, 46)  # of noise to prior variance
 SOFT = 0.01  # keeps log odds finite
 # True errors over the posterior's, which takes the prior learned from the same scores as given:
@@ -131,6 +131,12 @@ class Factors:
     def squares(self) -> Array:
         return np.square(self.rows)
 
+    @cached_property
+    def volume(self) -> Array:
+        """What the marginal likelihood has for each ratio, whatever the scores."""
+        logs = np.log(self.power + RATIOS[:, None]).sum(axis=1)
+        return np.asarray(logs - len(self.power) * np.log(RATIOS))
+
     def beta(self, coef: Array) -> Array:
         """Coefficients along the axes (D, q) as fields (q, K, hats)."""
         along = (self.axes @ coef).transpose(2, 0, 1)  # (q, K, rank)
@@ -165,14 +171,13 @@ class Solution:
 
 def solve(factors: Factors, scores: Array) -> Solution:
     """Regress each column of scores (N, q), the prior's strength chosen by marginal likelihood."""
-    n_masks, n_columns = factors.rows.shape
+    n_masks = len(factors.rows)
     y = scores - scores.mean(axis=0)
     along = factors.rows.T @ y  # (D, q)
     total = np.square(y).sum(axis=0)
     precision = factors.power + RATIOS[:, None]  # (ratios, D)
     left = np.maximum(total - (1 / precision) @ np.square(along), 1e-12 * total)  # (ratios, q)
-    volume = np.log(precision).sum(axis=1) - n_columns * np.log(RATIOS)
-    best = (n_masks * np.log(left) + volume[:, None]).argmin(axis=0)
+    best = (n_masks * np.log(left) + factors.volume[:, None]).argmin(axis=0)
     chosen = precision[best].T
     coef = along / chosen
     leverage = 1 / n_masks + factors.squares @ (1 / chosen)
@@ -342,8 +347,8 @@ class Fit:
 
         plan, n_masks = self.plan, len(left)
         left = left - left.mean()
-        sums = blur_by_cell(plan, impulses(plan, self.places, left))
-        waves = dctn(contrast(plan, sums / (n_masks - 1), 0.0), axes=(1, 2), norm="ortho")
+        drawn = contrast(plan, impulses(plan, self.places, left / (n_masks - 1)), 0.0)
+        waves = dctn(blur_by_cell(plan, drawn), axes=(1, 2), norm="ortho")
         band, spectrum = self.bands
         noise = spectrum * (left.var() / n_masks)  # (H, W)
         power_in = np.bincount(band.ravel(), np.square(waves).mean(axis=0).ravel())
