@@ -111,13 +111,8 @@ def centers(plan: Plan, masks: Masks) -> NDArray[np.int64]:
 
 def blur_by_cell(plan: Plan, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
     """Convolve with the triangle two cells wide that enlarges a cell, and cut out the image."""
-    from scipy.ndimage import uniform_filter1d
+    from .kernel import blur_by_triangle  # numba, on first use
 
-    for axis, cell in zip((1, 2), plan.cell, strict=True):
-        # A triangle is a box on a box. An even box is off center by half a pixel: lean the second
-        # the other way.
-        once = uniform_filter1d(drawn, cell, axis, mode="constant")
-        lean = -1 if cell % 2 == 0 else 0
-        drawn = cell * uniform_filter1d(once, cell, axis, mode="constant", origin=lean)
-    (top, left), (height, width) = plan.cell, plan.size
-    return drawn[:, top - 1 : top - 1 + height, left - 1 : left - 1 + width]
+    out = np.empty((len(drawn), *plan.size))
+    blur_by_triangle(drawn, *plan.cell, out)
+    return out

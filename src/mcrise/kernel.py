@@ -1,8 +1,9 @@
-"""The compiled loop behind `blend.paint`. Importing this file imports numba.
+"""The compiled loops behind `blend.paint` and the estimates. Importing this file imports numba.
 
-Enlarging is linear in rows and in columns. So the few rows of cells of a mask are enlarged across
-once, and every row of pixels is a mix of two of them: long plain loops that the compiler turns into
-vector instructions, whatever the number of solid fills.
+Enlarging is linear in rows and in columns. So to paint, the few rows of cells of a mask are
+enlarged across once, and every row of pixels is a mix of two of them: long plain loops that the
+compiler turns into vector instructions, whatever the number of solid fills. And to enlarge the sum
+of many masks, sums run along: what enters is added, what leaves is taken off.
 """
 
 import numba
@@ -77,3 +78,43 @@ def half_precision(value, bits):  # type: ignore[no-untyped-def]
     even = (size >> np.uint32(13)) & np.uint32(1)  # ties go to the even neighbour
     shifted = (size + np.uint32(0xFFF) + even - np.uint32(0x38000000)) >> np.uint32(13)
     return np.uint16(sign | shifted)
+
+
+@numba.njit(nogil=True, cache=True, error_model="numpy")
+def blur_by_triangle(drawn, cell_rows, cell_cols, out):  # type: ignore[no-untyped-def]
+    """Sum `drawn` (K, rows, columns) under a cell's triangle around each pixel of `out` (K, H, W).
+
+    A triangle is a box on a box, so two sums run along each axis. Pixel 0 is entry `cell - 1`.
+    """
+    n_maps, _, width = drawn.shape
+    _, n_rows, n_cols = out.shape
+    scale = 1 / (cell_rows * cell_cols)
+    boxes = np.empty((n_rows + cell_rows, width))
+    box, triangle = np.empty(width), np.empty(width)
+    line = np.empty(n_cols + cell_cols)
+    for k in range(n_maps):
+        box[:] = 0
+        for y in range(cell_rows):
+            box += drawn[k, y]
+        for y in range(n_rows + cell_rows - 1):
+            boxes[y] = box
+            box += drawn[k, y + cell_rows] - drawn[k, y]
+        boxes[n_rows + cell_rows - 1] = box
+        triangle[:] = 0
+        for y in range(cell_rows):
+            triangle += boxes[y]
+        for y in range(n_rows):
+            total = 0.0
+            for x in range(cell_cols):
+                total += triangle[x]
+            for x in range(n_cols + cell_cols - 1):
+                line[x] = total
+                total += triangle[x + cell_cols] - triangle[x]
+            line[n_cols + cell_cols - 1] = total
+            total = 0.0
+            for x in range(cell_cols):
+                total += line[x]
+            for x in range(n_cols):
+                out[k, y, x] = scale * total
+                total += line[x + cell_cols] - line[x]
+            triangle += boxes[y + cell_rows] - boxes[y]

@@ -24,7 +24,7 @@ LENGTHS = (0.07, 0.12, 0.2)  # over which beta may vary, in long sides of the im
 RANK = 50  # fields a beta is made of
 MOST_COLUMNS = 600  # of the regression: with many fills each gets fewer fields
 POOL = 8  # classes, those whose scores vary most, that decide on the prior
-ROUNDS = 2  # of adapting the prior
+STRIDES = (4, 2, 1)  # of the rounds of adapting the prior, in steps of expectation maximisation
 RATIOS = np.geomspace(1e-6, 1e3, 46)  # of noise to prior variance
 SOFT = 0.01  # keeps log odds finite
 # True errors over the posterior's, which takes the prior learned from the same scores as given:
@@ -145,9 +145,9 @@ class Factors:
 
 def factorise(painted: NDArray[np.float32], fields: Array, mixing: Array) -> Factors:
     """Columns for these fields, scaled so that a mask has squared length one on average."""
-    own = painted @ fields.astype(np.float32)  # (N, K, rank)
-    shape = own.shape
-    own = mixing.T.astype(np.float32) @ own
+    shape = (*painted.shape[:2], fields.shape[1])  # N, K, rank
+    flat = painted.reshape(-1, painted.shape[2])  # one product of matrices, not N small ones
+    own = mixing.T.astype(np.float32) @ (flat @ fields.astype(np.float32)).reshape(shape)
     columns = own.reshape(len(own), -1).astype(np.float64)
     del own  # these are the largest arrays there are
     columns -= columns.mean(axis=0)
@@ -199,19 +199,21 @@ def adapt_amplitude(hats: Hats, factors: Factors, solution: Solution, y: Array) 
     return np.asarray((trust @ energy / trust.sum() + 0.2) ** 0.75)
 
 
-def adapt_mixing(factors: Factors, solution: Solution) -> Array:
+def adapt_mixing(factors: Factors, solution: Solution, stride: float) -> Array:
     """How alike the fills' betas are expected to be: (K, K).
 
     Black and blue may both just darken an image, and white do the opposite: the second moments of
-    the coefficients, pooled over fields and classes, tell. One step of expectation maximisation
-    would multiply by their root; going four times as far converges in a few rounds.
+    the coefficients, pooled over fields and classes, tell. A step of expectation maximisation
+    multiplies by their root. With few masks it takes many steps, so that the first rounds take
+    several at once; with many masks one is enough, and the last round mends what was too far.
     """
     coef = factors.axes @ solution.coef  # (K, rank, q)
     known = np.einsum("krq,lrq,q->kl", coef, coef, solution.ratio / solution.noise)
     unknown = (1 / solution.precision) @ solution.ratio  # (D,) the posterior's own spread
     spread = np.einsum("krd,d,lrd->kl", factors.axes, unknown, factors.axes, optimize=True)
-    moments = (known + spread) / coef[0].size
-    return np.asarray(factors.mixing @ moments @ moments)
+    power, axes = np.linalg.eigh((known + spread) / coef[0].size)
+    step = (axes * np.maximum(power, 0) ** (stride / 2)) @ axes.T
+    return np.asarray(factors.mixing @ step)
 
 
 def fit(plan: Plan, masks: Masks, scores: NDArray[np.float32], kind: str) -> "Fit":
@@ -225,8 +227,8 @@ def fit(plan: Plan, masks: Masks, scores: NDArray[np.float32], kind: str) -> "Fi
     y = y if kind == "any" else log_odds(y, 0.0)
     smooth = fields = smooth_fields(plan, hats)
     mixing = np.eye(plan.n_fills)
-    for _ in range(ROUNDS if y.size else 0):
-        fields, mixing = adapt(hats, painted, smooth, fields, mixing, y)
+    for stride in STRIDES if y.size else ():
+        fields, mixing = adapt(hats, painted, smooth, fields, mixing, y, stride)
     return Fit(plan, masks, scores, kind, hats, factorise(painted, fields, mixing))
 
 
@@ -237,12 +239,13 @@ def adapt(
     fields: Array,
     mixing: Array,
     y: Array,
+    stride: float,
 ) -> tuple[Array, Array]:
     """One round of learning the prior, fields and mixing, from the scores (N, q) themselves."""
     factors = factorise(painted, fields, mixing)
     solution = solve(factors, y)
     amplitude = adapt_amplitude(hats, factors, solution, y)
-    return amplitude[:, None] * smooth, adapt_mixing(factors, solution)
+    return amplitude[:, None] * smooth, adapt_mixing(factors, solution, stride)
 
 
 def regressed(scores: Array, low: float | None) -> Array:
