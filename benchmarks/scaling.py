@@ -25,11 +25,12 @@ from mcrise.cluster import Crew, OnRay, Processes, Recipe, run
 from mcrise.datasets import open_dataset
 from mcrise.results import TABLE, write_results
 from mcrise.storage import Storage
-from mcrise.study import Settings, Study, sample
+from mcrise.study import Study, sample
+from mcrise.tasks import Settings
 from table import report
 
-N_IMAGES, N_MASKS, BATCH, ROUNDS = 40, 512, 32, 2
-SETTINGS = Settings(methods=("mcrise", "rise"), n_masks=N_MASKS)
+N_IMAGES, N_MASKS, BATCH, ROUNDS = 40, 256, 32, 2
+SETTINGS = Settings(methods=("mcrise",), n_masks=N_MASKS)
 
 
 def main() -> None:
@@ -72,17 +73,18 @@ def study_seconds(examples: list[Any], out: str, crew: Crew) -> float:
 def bare_seconds(n_processes: int) -> float:
     """The calls of a study's masks, shared by some processes, a thread each."""
     spawn = get_context("spawn")
-    n_batches = N_IMAGES * 2 * N_MASKS // BATCH // n_processes
-    ready, go = spawn.Barrier(n_processes + 1), spawn.Barrier(n_processes + 1)
-    workers = [spawn.Process(target=call, args=(n_batches, ready, go)) for _ in range(n_processes)]
+    n_batches = N_IMAGES * N_MASKS // BATCH // n_processes
+    gate = spawn.Barrier(n_processes + 1, timeout=600)
+    workers = [spawn.Process(target=call, args=(n_batches, gate)) for _ in range(n_processes)]
     for worker in workers:
         worker.start()
-    ready.wait()
+    gate.wait()
     started = time.monotonic()
-    go.wait()
+    gate.wait()
+    spent = time.monotonic() - started
     for worker in workers:
         worker.join()
-    return time.monotonic() - started
+    return spent
 
 
 def call(n_batches: int, gate: Any) -> None:

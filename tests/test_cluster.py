@@ -12,7 +12,7 @@ import pytest
 
 from mcrise import ModelError
 from mcrise.cluster import Processes, Recipe, run
-from mcrise.study import Settings
+from mcrise.tasks import Settings
 from planted_study import HANGS, KILLS, RAISES
 from test_study import command, finish, make_images, make_study, ran, table
 

@@ -29,6 +29,7 @@ LAYERS = [
     "baselines",
     "storage",
     "datasets",
+    "tasks",
     "study",
     "progress",
     "demo",

@@ -21,7 +21,8 @@ from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.datasets import open_dataset
 from mcrise.results import COLUMNS, bootstrap, summarise, write_results
 from mcrise.storage import Storage
-from mcrise.study import METHODS, Settings, Study, Worker, run_here, sample
+from mcrise.study import Study, run_here, sample
+from mcrise.tasks import METHODS, Settings, Worker
 
 HERE = Path(__file__).parent
 SMALL = Settings(methods=METHODS, n_masks=128, grid=(3, 3), step=0.1, lime_samples=50)

@@ -23,7 +23,8 @@ from typing import Any
 from .blend import THREADS
 from .errors import McriseError, ModelError
 from .runtimes import load_model
-from .study import Answer, Failure, Settings, Study, Task, Worker
+from .study import Study
+from .tasks import Answer, Failure, Settings, Task, Worker
 
 TIMEOUT = 3600.0  # seconds a task may take
 TICK = 1.0  # seconds between two looks at the clock

@@ -16,7 +16,8 @@ from .errors import InputError
 from .images import read
 from .metrics import METRICS, TITLES
 from .storage import Storage
-from .study import N_EXAMPLES, SHOWN, Settings, Study, write
+from .study import N_EXAMPLES, Study, write
+from .tasks import SHOWN, Settings
 
 COLUMNS = {
     "image": "string",

@@ -20,11 +20,11 @@ from .masks import Masks, Plan, enlargement
 
 HATS_PER_CELL = 1.5  # along an axis
 MOST_HATS = 16
-LENGTHS = (0.07, 0.12, 0.2)  # over which beta may vary, in long sides of the image
+LENGTHS = (0.05, 0.1)  # over which beta may vary, in long sides of the image
 RANK = 50  # fields a beta is made of
 MOST_COLUMNS = 600  # of the regression: with many fills each gets fewer fields
 POOL = 8  # classes, those whose scores vary most, that decide on the prior
-STRIDES = (4, 2, 1)  # of the rounds of adapting the prior, in steps of expectation maximisation
+STRIDES = (4, 4, 1)  # of the rounds of adapting the prior, in steps of expectation maximisation
 RATIOS = np.geomspace(1e-6, 1e3, 46)  # of noise to prior variance
 SOFT = 0.01  # keeps log odds finite
 # True errors over the posterior's, which takes the prior learned from the same scores as given:

@@ -16,7 +16,8 @@ from ..record import DEFAULT, ESTIMATORS
 from ..results import TABLE, write_results
 from ..runtimes import load_model
 from ..storage import Storage
-from ..study import METHODS, Settings, Study, sample
+from ..study import Study, sample
+from ..tasks import METHODS, Settings
 from .options import NumberOrAuto, Pair, model_options
 
 
