@@ -20,7 +20,7 @@ from .masks import Masks, Plan, enlargement
 
 HATS_PER_CELL = 1.5  # along an axis
 MOST_HATS = 16
-LENGTHS = (0.05, 0.1)  # over which beta may vary, in long sides of the image
+LENGTHS = (0.05, 0.1, 0.2)  # over which beta may vary, in long sides of the image
 RANK = 50  # fields a beta is made of
 MOST_COLUMNS = 600  # of the regression: with many fills each gets fewer fields
 POOL = 8  # classes, those whose scores vary most, that decide on the prior
