@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,17 @@ def check_writable(folder: Path) -> None:
         raise InputError(f"The folder {folder} cannot be written ({reason}): choose another --out.")
 
 
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Say in one sentence that a place cannot be written, if it cannot."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{place} cannot be written ({error.strerror}): choose another --out."
+        ) from None
+
+
 def earlier(folder: Path) -> Record | None:
     """The record in a folder, if there is one."""
     if not os.path.exists(folder / RUN):
@@ -192,16 +204,12 @@ def finish(
         entry["reading"] = reading.to_json()
         for found, trial in zip(entry["reading"]["findings"], tried, strict=bool(tried)):
             found["tried"] = trial.to_json(record)
-    try:
+    with writing(folder):
         save(plot_maps(maps), folder / PICTURE)
         save(plot_regions(readings), folder / REGIONS)
         if over_all_fills:
             save_rise(record, maps[0], folder)
         (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{folder} cannot be written ({error.strerror}): choose another --out."
-        ) from None
     if as_json:
         click.echo(json.dumps(summary, indent=2))
     elif not quiet:

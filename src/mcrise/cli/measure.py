@@ -7,11 +7,10 @@ from typing import Any
 import click
 
 from .. import record as records
-from ..errors import InputError
 from ..explain import steps
 from ..metrics import METRICS, STEP, check_step, measure, rank
 from ..runtimes import load_model
-from .explain import RUN, check_writable, earlier, home, watch
+from .explain import RUN, check_writable, earlier, home, watch, writing
 from .options import NumberOrAuto, estimator_option, model_options
 from .whatif import MODEL_HELP, model_of, one_fill
 
@@ -89,13 +88,9 @@ def measure_command(
         "n_masks": record.n_masks,
         "curves": [curve.to_json() for curve in curves.values()],
     }
-    try:
+    with writing(folder):
         save(plot_curves(list(curves.values())), folder / CURVES)
         (folder / NUMBERS).write_text(json.dumps(answer, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{folder} cannot be written ({error.strerror}): choose another --out."
-        ) from None
     if as_json:
         click.echo(json.dumps(answer, indent=2))
         return

@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from .. import record as records
-from ..errors import InputError
-from .explain import SUMMARY, home
+from .explain import SUMMARY, home, writing
 from .measure import NUMBERS
 from .options import target_options
 
@@ -33,12 +32,8 @@ def report(runs: tuple[Path, ...], out: Path, targets: tuple[str, ...], estimato
         for run in runs
     ]
     text = render(chapters, estimator)
-    try:
+    with writing(out):
         out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{out} cannot be written ({error.strerror}): choose another --out."
-        ) from None
     click.echo(f"Report: {out} ({len(text.encode()) / 2**20:.1f} MB)")
 
 
