@@ -68,29 +68,27 @@ def plot_rise(rise: Maps, debiased: Maps) -> Figure:
 
 
 def plot_methods(rows: Sequence[tuple[NDArray[Any], Maps, Maps]]) -> Figure:
-    """LIME's weights, RISE and MC-RISE side by side; each column of methods has its own scale.
+    """LIME's weights, RISE and MC-RISE side by side; each image and method has its own scale.
 
     A row is an image: the weights (H, W) of its superpixels, its RISE map and its MC-RISE maps.
     """
     n_fills = len(rows[0][2].values)
-    figure, axes = panels(len(rows), 3 + n_fills, rows[0][2].image, gap=0.25)
-    lime_limit = scale_of([weights for weights, _, _ in rows])
-    low = min(float(rise.values.min()) for _, rise, _ in rows)
-    high = max(float(rise.values.max()) for _, rise, _ in rows)
-    limit = scale_of([maps.values for _, _, maps in rows])
+    figure, axes = panels(len(rows), 3 + n_fills, rows[0][2].image, gap=0.3)
     for line, (weights, rise, maps) in zip(axes, rows, strict=True):
         show_image(line[0], maps.image, short(maps.label, 20))
-        show_map(line[1], maps.image, weights, np.zeros_like(weights), lime_limit)
+        most, limit = scale_of([weights]), scale_of([maps.values])
+        low, high = float(rise.values.min()), float(rise.values.max())
+        show_map(line[1], maps.image, weights, np.zeros_like(weights), most)
         line[2].imshow(rise.values[0], cmap=SEQUENTIAL, vmin=low, vmax=high)
         for panel, (values, se) in enumerate(zip(maps.values, maps.se, strict=True)):
             show_map(line[3 + panel], maps.image, values, se, limit)
+        colorbar(figure, line[1:2], Normalize(-most, most), DIVERGING, "LIME's weight")
+        colorbar(figure, line[2:3], Normalize(low, high), SEQUENTIAL, rise.unit)
+        colorbar(figure, line[3:], Normalize(-limit, limit), DIVERGING, maps.unit)
     axes[0, 1].set_title("LIME", fontsize=9)
     axes[0, 2].set_title("RISE", fontsize=9)
     for panel in range(n_fills):
         head(axes[0, 3 + panel], rows[0][2], panel)
-    colorbar(figure, axes[:, 1:2], Normalize(-lime_limit, lime_limit), DIVERGING, "LIME's weight")
-    colorbar(figure, axes[:, 2:3], Normalize(low, high), SEQUENTIAL, rows[0][1].unit)
-    colorbar(figure, axes[:, 3:], Normalize(-limit, limit), DIVERGING, rows[0][2].unit)
     return figure
 
 
