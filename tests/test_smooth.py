@@ -57,13 +57,17 @@ def test_an_additive_score_is_mapped_with_a_fraction_of_the_error(size, grid, n_
     plan = Plan(size, CUBE8[:n_fills], grid, mask_prob)
     masks, beta = draw_many(plan, 16), blob(size, n_fills)
     exact, clean = additive_map(plan, beta), additive_scores(plan, masks, beta)
-    scores = clean + np.random.default_rng(0).normal(0, clean.std(), len(clean))
-    values, se, notes = fitted(plan, masks, scores)
-    assert values.shape == se.shape == (n_fills, *size)
-    assert not notes
-    centered, _ = estimate(plan, masks, scores, "centered")
-    assert error(values, exact) < 0.5 * error(centered, exact)
-    assert 0.5 < np.sqrt(np.mean(np.square(se)) / error(values, exact)) < 2
+    errors, promised, plain = [], [], []
+    for seed in range(8):  # the error of one draw may be half of what is to be expected
+        scores = clean + np.random.default_rng(seed).normal(0, clean.std(), len(clean))
+        values, se, notes = fitted(plan, masks, scores)
+        assert values.shape == se.shape == (n_fills, *size)
+        assert not notes
+        plain.append(error(estimate(plan, masks, scores, "centered")[0], exact))
+        errors.append(error(values, exact))
+        promised.append(np.mean(np.square(se)))
+    assert np.mean(errors) < 0.5 * np.mean(plain)
+    assert np.mean(promised) == pytest.approx(np.mean(errors), rel=0.9)
 
 
 def enumerable(score, n_fills=2, mask_prob=0.3):
