@@ -4,7 +4,8 @@ BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
 MCRISE_DATA ?= ../shared/data
-STUDY = $(BIN)/mcrise study --seed 0
+STUDY = $(BIN)/mcrise study --seed 0 --methods lime,rise,mcrise,random \
+  --estimators paper,centered,smooth
 
 .PHONY: demo test chromium check bench study study-networks figures clean
 
@@ -31,13 +32,13 @@ bench: $(VENV)/.bench
 
 # The paper's evaluation. Stopped at any moment, the same command goes on.
 study: $(VENV)/.dev
-	$(STUDY) $(MCRISE_DATA)/gtsrb --images 100 --n-masks 2000 --methods lime,rise,mcrise,random \
-	  --estimators paper,centered,smooth --best-color --out build/study/embedded
+	$(STUDY) $(MCRISE_DATA)/gtsrb --images 100 --n-masks 2000 --best-color \
+	  --out build/study/embedded
 
 # The same with the paper's networks and on ImageNet: hours on two cores.
 study-networks: build/models/resnet50.onnx build/models/vgg16.onnx $(VENV)/.bench
 	for network in resnet50 vgg16; do $(STUDY) $(MCRISE_DATA)/gtsrb --images 20 --n-masks 1000 \
-	  --model build/models/$$network.onnx --out build/study/$$network || exit 1; done
+	  --step 0.02 --model build/models/$$network.onnx --out build/study/$$network || exit 1; done
 	$(BIN)/python benchmarks/networks.py
 	$(STUDY) $(MCRISE_DATA)/imagenet/images --n-masks 500 --step 0.02 --short-side 256 \
 	  --mean 0.5 --std 0.5 --softmax --labels $(MCRISE_DATA)/imagenet/classes.txt \

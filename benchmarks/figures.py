@@ -34,11 +34,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="holds gtsrb/ and imagenet/")
     parser.add_argument("--masks", type=int, default=4000)
     args = parser.parse_args()
-    signs, photos = embedded(), efficientnet()
+    signs, photos = embedded(), efficientnet(class_names(args.data / "imagenet" / "classes.txt"))
     free = ROOT / "docs" / "images"
     cat, cup = photographs.chelsea(), photographs.coffee()  # both CC0
     drawn = [SIGNS[name]() for name in ("stop", "priority-road", "turn-right-ahead")]
-    debiased(free / "paper-debiased.png", cat, photos, args.masks)
+    debiased(free / "paper-debiased.png", cup, photos, args.masks)
     methods(free / "paper-methods-signs.png", drawn, signs, args.masks)
     methods(free / "paper-methods-photographs.png", [cat, cup], photos, args.masks)
     eight_colors(free / "paper-eight-colors.png", SIGNS["priority-road"](), signs, args.masks)
@@ -55,6 +55,13 @@ def main() -> None:
     methods(own / "methods-imagenet.png", pictures[20:60:20], photos, args.masks)
     eight_colors(own / "eight-colors.png", some[0], signs, args.masks)
     misclassified(own / "misclassified.png", real, signs, args.masks)
+
+
+def class_names(path: Path) -> list[str] | None:
+    """Of ImageNet, from lines such as `n02123045 tabby`; without the file classes are numbers."""
+    if not path.exists():
+        return None
+    return [line.split()[1].replace("_", " ") for line in path.read_text().splitlines()]
 
 
 def debiased(path: Path, picture: Any, model: Model, n_masks: int) -> None:

@@ -1,6 +1,7 @@
 """The real networks that the benchmarks run on."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from mcrise import Model, load_model
@@ -19,7 +20,7 @@ def second_seed() -> Model:
     return load_model(HERE / "models" / "gtsrb-seed1.onnx")
 
 
-def efficientnet() -> Model:
+def efficientnet(labels: Sequence[str] | None = None) -> Model:
     """EfficientNet-lite0 with its published weights: 1000 classes, 224 x 224.
 
     Exported to ONNX on first use, so that the runtime is the same for all networks.
@@ -27,7 +28,7 @@ def efficientnet() -> Model:
     path = CACHE / "efficientnet-lite0.onnx"
     if not path.exists():
         export_efficientnet(path)
-    return load_model(path, short_side=256, mean=0.5, std=0.5, softmax=True)
+    return load_model(path, short_side=256, mean=0.5, std=0.5, softmax=True, labels=labels)
 
 
 def export_efficientnet(path: Path) -> None:
