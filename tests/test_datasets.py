@@ -39,11 +39,14 @@ def test_gtsrb_in_its_official_layout(tmp_path):
     assert gtsrb(tmp_path)[0].path == str(tmp_path / "GTSRB/Final_Test/Images/test0.ppm")
 
 
-def test_gtsrb_repackaged_with_its_table_one_folder_up(tmp_path):
-    official_gtsrb(tmp_path)
-    table = tmp_path / "Final_Test/Images/GT-final_test.csv"
-    table.rename(tmp_path / "Final_Test/GT-final_test.csv")
-    assert len(open_dataset(tmp_path)) == 2
+@pytest.mark.parametrize("place", ["GTSRB/Final_Test", "GTSRB", "."])
+def test_gtsrb_with_its_test_table_where_archives_unpack_it(tmp_path, place):
+    official_gtsrb(tmp_path / "GTSRB")
+    before = open_dataset(tmp_path)
+    table = tmp_path / "GTSRB/Final_Test/Images/GT-final_test.csv"
+    table.rename(tmp_path / place / "GT-final_test.csv")
+    assert open_dataset(tmp_path) == before
+    assert open_dataset(tmp_path / "GTSRB") == before
 
 
 def test_folders_of_classes_and_the_split_below_them(tmp_path):
@@ -56,7 +59,19 @@ def test_folders_of_classes_and_the_split_below_them(tmp_path):
         ("n01440764/b.JPEG", "n01440764"),
         ("n01443537/a.png", "n01443537"),
     ]
-    assert len(open_dataset(tmp_path, "test")) == 3  # no such subfolder: all of it
+    assert len(open_dataset(tmp_path)) == 3  # no subfolder `test`: all of it
+    with pytest.raises(InputError, match="has no subfolder vall"):
+        open_dataset(tmp_path, "vall")
+
+
+def test_linked_folders_are_read_once(tmp_path):
+    picture(tmp_path / "elsewhere" / "a.png")
+    classes = tmp_path / "classes"
+    classes.mkdir()
+    for name in ("stop", "again"):
+        (classes / name).symlink_to(tmp_path / "elsewhere")
+    (classes / "loop").symlink_to(classes)
+    assert [(one.name, one.label) for one in open_dataset(classes)] == [("again/a.png", "again")]
 
 
 def test_any_folder_has_images_without_labels(tmp_path):
@@ -111,6 +126,8 @@ def test_empty_and_missing_folders_are_refused(tmp_path):
         open_dataset(tmp_path)
     with pytest.raises(InputError, match="There is no"):
         open_dataset(tmp_path / "gone")
+    with pytest.raises(InputError, match="is empty: give one"):
+        open_dataset("")
     (tmp_path / "GTSRB" / "Final_Test").mkdir(parents=True)
     with pytest.raises(InputError, match="holds no GTSRB test tables"):
         open_dataset(tmp_path)
@@ -129,3 +146,14 @@ def test_a_label_is_a_name_the_first_word_of_one_or_an_index():
         truth_of(Example("x", "x", "cat"), labels)
     with pytest.raises(InputError, match="from 0 to 2"):
         truth_of(Example("x", "x", "3"), labels)
+    with pytest.raises(InputError, match="its labels with --labels"):
+        truth_of(Example("x", "x", "cat"), None)
+
+
+def test_a_label_is_not_guessed():
+    labels = ("20 km/h", "30 km/h", "no entry", "no passing")
+    with pytest.raises(InputError, match="no such class"):  # there are two of them
+        truth_of(Example("x", "x", "no"), labels)
+    with pytest.raises(InputError, match="from 0 to 3"):  # an index, not a speed
+        truth_of(Example("x", "x", "20"), labels)
+    assert truth_of(Example("x", "x", "2023", sure=False), None) is None  # a year's photographs

@@ -74,3 +74,31 @@ def test_an_image_is_explained_first_and_only_once(tmp_path):
 def test_what_cannot_be_measured_is_refused(run_folder, words, said):
     with pytest.raises(mcrise.InputError, match=said):
         told(run_folder, *words)
+
+
+def test_an_image_whose_folder_holds_another_run_is_refused_with_a_way_out(tmp_path):
+    stop().save(tmp_path / "stop.png")
+    folder = tmp_path / "stop.png.mcrise"
+    given = [tmp_path / "stop.png", "--n-masks", "64", "--metric", "deletion"]
+    told(*given, "--colors", "red")
+    with pytest.raises(mcrise.InputError, match=r"run.npz: .*other .*: choose another --out\.$"):
+        told(*given)
+    (folder / "run.npz").write_bytes(b"damaged")
+    with pytest.raises(mcrise.InputError, match=r"choose another --out\.$"):
+        told(*given)
+
+
+def test_an_unknown_target_is_refused_before_the_work(tmp_path):
+    stop().save(tmp_path / "stop.png")
+    planted_study.N_CALLS["images"] = 0
+    with pytest.raises(mcrise.InputError, match="giraffe"):
+        told(tmp_path / "stop.png", "--model", "planted_study:tint", "--n-masks", "640",
+             "--target", "giraffe")  # fmt: skip
+    assert planted_study.N_CALLS["images"] <= 1 + 64
+
+
+def test_what_was_assumed_is_said(tmp_path):
+    stop().convert("L").save(tmp_path / "gray.png")
+    text = told(tmp_path / "gray.png", "--n-masks", "64", "--metric", "deletion")
+    assert "Note: " in text
+    assert "mode L" in text

@@ -95,9 +95,11 @@ def test_a_curve_ends_at_the_painted_picture_whatever_the_step():
 
 
 def test_ties_are_broken_in_row_major_order():
-    assert rank_importance(np.zeros((3, 4))).order.tolist() == list(range(12))
-    ranking = rank(maps_of(np.zeros((2, 3, 4)), (RED, BLUE)))
-    assert ranking.order.tolist() == list(range(12))
+    values = np.arange(300.0).reshape(15, 20) % 3
+    largest_first = sorted(range(300), key=lambda place: -values.flat[place])  # Python's is stable
+    assert rank_importance(values).order.tolist() == largest_first
+    ranking = rank(maps_of(np.stack([-values, -values]), (RED, BLUE)))
+    assert ranking.order.tolist() == largest_first
     assert (ranking.chosen == 0).all()  # and the first of equal fills is taken
 
 

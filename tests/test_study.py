@@ -1,6 +1,7 @@
 """A study: what is in its table, and that it is the same however often it was killed."""
 
 import json
+import math
 import os
 import random
 import resource
@@ -19,9 +20,9 @@ import mcrise
 import planted_study
 from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.datasets import open_dataset
-from mcrise.results import COLUMNS, bootstrap, summarise, write_results
+from mcrise.results import COLUMNS, intervals, summarise, write_results
 from mcrise.storage import Storage
-from mcrise.study import Study, run_here, sample
+from mcrise.study import Study, sample
 from mcrise.tasks import METHODS, Settings, Worker
 
 HERE = Path(__file__).parent
@@ -37,14 +38,15 @@ def make_images(folder, n_images=3, columns=16):
     return folder
 
 
-def make_study(tmp_path, settings=SMALL, out="out", **options):
+def make_study(tmp_path, settings=SMALL, out="out", labels=None, **options):
     examples = open_dataset(tmp_path / "images")
-    return Study(examples, settings, "planted", None, Storage(tmp_path / out), **options)
+    return Study(examples, settings, "planted", labels, Storage(tmp_path / out), **options)
 
 
 def finish(study, predict=planted_study.tint):
-    for _ in run_here(study, Worker(Model(predict, identity="planted"), study.settings)):
-        pass
+    worker = Worker(Model(predict, identity="planted"), study.settings)
+    while (task := study.next_task()) is not None:
+        study.take(task, worker.attempt(task))
     return write_results(study)
 
 
@@ -108,21 +110,41 @@ def test_another_study_in_the_folder_is_refused_unless_overwritten(tmp_path):
     assert table(tmp_path / "out")["method"] == ["random"]
 
 
-def test_other_data_of_the_same_names_is_another_study(tmp_path):
+def test_overwriting_replaces_another_study_not_this_one(tmp_path):
+    make_images(tmp_path / "images", 2)
+    finish(make_study(tmp_path, overwrite=True))
+    assert make_study(tmp_path, overwrite=True).complete
+
+
+def test_other_data_labels_or_versions_make_another_study(tmp_path, monkeypatch):
     make_images(tmp_path / "images", 1)
     finish(make_study(tmp_path, data="train"))
-    with pytest.raises(InputError, match=r"other data"):
+    with pytest.raises(InputError, match=r"other data\)"):
         make_study(tmp_path, data="test")
+    with pytest.raises(InputError, match=r"other labels\)"):
+        make_study(tmp_path, data="train", labels=("dark", "bright"))
+    monkeypatch.setattr("mcrise.study.VERSION", "99")
+    with pytest.raises(InputError, match=r"other mcrise\)"):
+        make_study(tmp_path, data="train")
+
+
+@pytest.mark.parametrize("note", [None, "[]", "{}", "{"])
+def test_foreign_files_in_the_folder_are_not_taken_for_finished_images(tmp_path, note):
+    make_images(tmp_path / "images", 1)
+    (tmp_path / "out" / "images").mkdir(parents=True)
+    (tmp_path / "out" / "images" / "000000.json").write_text("{}")
+    if note is not None:
+        (tmp_path / "out" / "study.json").write_text(note)
+    with pytest.raises(InputError, match="holds another study"):
+        make_study(tmp_path)
 
 
 def test_a_folder_in_use_keeps_what_is_not_of_a_study(tmp_path):
     make_images(tmp_path / "images", 1)
-    mine = [tmp_path / name for name in ("images/000000.txt", "images/note.json", "examples/a.png")]
+    mine = [tmp_path / name for name in ("images/000000.txt", "images/note.json", "examples/a.txt")]
     for file in mine:
         file.parent.mkdir(exist_ok=True)
         file.write_text("mine")
-    (tmp_path / "examples" / "a.png").rename(tmp_path / "examples" / "a.text")
-    mine[2] = tmp_path / "examples" / "a.text"
     finish(make_study(tmp_path, out="."))
     finish(make_study(tmp_path, Settings(methods=("random",)), out=".", overwrite=True))
     assert [file.read_text() for file in mine] == ["mine"] * 3
@@ -229,16 +251,63 @@ def test_differences_are_paired_by_image():
     ]  # fmt: skip
     found = {(row["method"], row["metric"]): row for row in summarise(rows, seed=0)}
     row = found["mcrise", "ca_deletion"]
-    assert row["high"] - row["low"] > 0.1
+    assert row["mean_high"] - row["mean_low"] > 0.1
     assert row["difference_low"] == pytest.approx(-0.1)
     assert row["difference_high"] == pytest.approx(-0.1)
+
+
+def test_one_image_has_no_interval(tmp_path):
+    make_images(tmp_path / "images", 1)
+    lines = finish(make_study(tmp_path, Settings(methods=("random", "rise"), n_masks=64, step=0.5)))
+    assert not any("[" in line for line in lines)
+
+
+def test_each_color_is_tried_for_methods_that_name_none(tmp_path):
+    """Class 0 is how red the image is, class 1 the rest: each loses by the other's color."""
+    make_images(tmp_path / "images", 6)
+    settings = Settings(
+        methods=("mcrise", "rise"), n_masks=64, step=0.1, fills="red,blue", best_color=True
+    )
+    lines = finish(make_study(tmp_path, settings))
+    predicted = set()
+    for file in (tmp_path / "out" / "images").iterdir():
+        one = json.loads(file.read_text())
+        rows = {row["method"]: row for row in one["rows"]}
+        assert "colors" not in rows["mcrise"]
+        worse, better = ("red", "blue") if one["predicted"] == 0 else ("blue", "red")
+        assert rows["rise"]["colors"][better] < rows["rise"]["colors"][worse]
+        predicted.add(one["predicted"])
+    assert predicted == {0, 1}
+    assert any(line.startswith("| rise, best color | rise |") for line in lines)
+
+
+def test_the_stricter_comparison_is_with_the_best_color_of_each_image():
+    rows = []
+    for n in range(10):
+        base = {"image": str(n), "insertion": 0.5, "ca_insertion": 0.5}
+        plain = dict.fromkeys(("deletion", "ca_deletion"), 0.4 + n / 100)
+        own = dict.fromkeys(("deletion", "ca_deletion"), 0.1)
+        colors = {"red": 0.3, "blue": 0.2} if n % 2 else {"red": 0.2, "blue": 0.3}
+        rows += [
+            {**base, **plain, "method": "rise", "estimator": "rise", "colors": colors},
+            {**base, **own, "method": "mcrise", "estimator": "smooth"},
+        ]
+    found = {(row["method"], row["metric"]): row for row in summarise(rows, seed=0)}
+    own, best = found["mcrise", "ca_deletion"], found["rise", "best_color_deletion"]
+    assert own["difference"] == pytest.approx(0.1 - 0.445)
+    assert own["best_difference"] == pytest.approx(-0.1)
+    assert own["best_difference_high"] == pytest.approx(-0.1)
+    assert best["mean"] == pytest.approx(0.2)
+    assert best["difference"] == pytest.approx(0.2 - 0.445)
+    assert math.isnan(best["best_difference"])  # it is what the others are compared with
+    assert math.isnan(found["rise", "ca_deletion"]["difference"])
 
 
 def test_the_bootstrap_interval_is_that_of_a_mean():
     """Of 400 normal values the mean has standard error 1/20: an interval of about 4/20."""
     values = np.random.default_rng(0).normal(size=(400, 1))
-    low, high = bootstrap(values, seed=0)
-    assert low < values.mean() < high
+    middle, low, high = intervals(values, seed=0)
+    assert low < middle == values.mean() < high
     assert high - low == pytest.approx(2 * 1.96 / 20, rel=0.15)
 
 
@@ -305,6 +374,8 @@ def test_bad_input_is_one_sentence(tmp_path):
         ([images, "--model", "gone.onnx", "--out", "x"], 2, "does not exist"),
         ([images, "--seed", "-1", "--images", "1", "--out", "x"], 2, "The seed is -1"),
         ([images, "--threads", "2", "--out", "x"], 2, "one thread"),
+        ([images, "--out", images], 2, "choose another --out"),
+        ([images, "--out", ""], 2, "is empty"),
         (["s3://nowhere/x", "--out", "x"], 2, "cannot be read"),
     ):
         done = subprocess.run(

@@ -14,6 +14,7 @@ from pathlib import Path
 from .errors import InputError
 from .storage import Storage
 
+SPLIT = "test"  # unless another is asked for
 SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
 
@@ -27,7 +28,7 @@ class Example:
     sure: bool = True  # that the label is one: a folder may be named after anything
 
 
-def open_dataset(where: Path | str, split: str = "test") -> list[Example]:
+def open_dataset(where: Path | str, split: str = SPLIT) -> list[Example]:
     """The images of a collection, sorted by name; what it is follows from what lies there.
 
     `split` is the part of it: GTSRB has `train` and `test`; of a folder, the subfolder of that
@@ -56,7 +57,14 @@ def read_dataset(storage: Storage, split: str) -> list[Example]:
     if (root := gtsrb_root(storage)) is not None:
         return gtsrb(root, split)
     inside = storage / split
-    return read_folder(inside if inside.is_folder() else storage)
+    if inside.is_folder():
+        return read_folder(inside)
+    if split != SPLIT:
+        raise InputError(
+            f"{storage.path} has no subfolder {split}: give the --split it has, or none for all of "
+            "its images."
+        )
+    return read_folder(storage)
 
 
 # ---- the German Traffic Sign Recognition Benchmark in its official layout
@@ -70,28 +78,36 @@ def gtsrb_root(storage: Storage) -> Storage | None:
     return None
 
 
-def gtsrb(where: Path | str | Storage, split: str = "test") -> list[Example]:
+def gtsrb(where: Path | str | Storage, split: str = SPLIT) -> list[Example]:
     """`where` is GTSRB/ or the folder above it; the split is `train` or `test`."""
     given = where if isinstance(where, Storage) else Storage(where)
     root = gtsrb_root(given) or given
+    test = root / "Final_Test"
     if split == "train":
-        tables = root.find("Final_Training/Images/*/GT-*.csv")
+        tables = (root / "Final_Training" / "Images").find("*/GT-*.csv")
     elif split == "test":
-        # The official archive has the table beside the images, its common repackaging one up.
-        tables = [*root.find("Final_Test/*.csv"), *root.find("Final_Test/*/GT-final_test.csv")][:1]
+        # Its own archive unpacks the table beside GTSRB/; others have it nearer to the images.
+        places = (test, test / "Images", root, root.parent)
+        tables = [place / "GT-final_test.csv" for place in places]
+        tables = [table for table in tables if table.is_file()][:1]
     else:
         raise InputError(f"The split is {split!r}, but GTSRB has only 'train' and 'test'.")
     if not tables:
         raise InputError(
-            f"{given.path} holds no GTSRB {split} tables (GT-*.csv below Final_Training/Images or "
-            "in Final_Test): give the folder that contains GTSRB/."
+            f"{given.path} holds no GTSRB {split} tables (GT-*.csv below Final_Training/Images, "
+            "GT-final_test.csv in or beside Final_Test or GTSRB): give the folder that contains "
+            "GTSRB/ and them."
         )
-    return [example for table in tables for example in read_gtsrb_table(root, table)]
+    return [
+        example
+        for table in tables
+        for example in read_gtsrb_table(
+            root, table, table.parent if split == "train" else test / "Images"
+        )
+    ]
 
 
-def read_gtsrb_table(root: Storage, table: Storage) -> list[Example]:
-    images = table.parent / "Images"
-    images = images if images.is_folder() else table.parent
+def read_gtsrb_table(root: Storage, table: Storage, images: Storage) -> list[Example]:
     rows = csv.DictReader(io.StringIO(table.read_text()), delimiter=";")
     try:
         return [
@@ -166,21 +182,29 @@ def read_csv(storage: Storage) -> list[Example]:
 
 
 def truth_of(example: Example, labels: Sequence[str] | None) -> int | None:
-    """The index of the true class, by name, by the first word of a name, or by index.
+    """The index of the true class, by name, by index, or by the first word that only it has.
 
     None where it is not known: no label, or a folder that is not named after a class.
     """
-    if example.label is None:
+    label, names = example.label, list(labels or ())
+    if label is None or not (example.sure or names):
         return None
-    for names in (labels or (), [label.partition(" ")[0] for label in labels or ()]):
-        if example.label in names:
-            return list(names).index(example.label)
-    if example.label.isdecimal() and (labels is None or int(example.label) < len(labels)):
-        return int(example.label)
+    if label in names:
+        return names.index(label)
+    if label.isdecimal():
+        if not names or int(label) < len(names):
+            return int(label)
+    else:
+        alike = [n for n, name in enumerate(names) if name.partition(" ")[0] == label]
+        if len(alike) == 1:  # as n02123045 of `n02123045 tabby`
+            return alike[0]
     if not example.sure:
         return None
-    last = f" from 0 to {len(labels) - 1}" if labels else ""
+    needed = (
+        f"one of its labels or an index from 0 to {len(names) - 1}"
+        if names
+        else ("an index, or its labels with --labels")
+    )
     raise InputError(
-        f"The label of {example.name} is {example.label!r}, but the model has no such class: give "
-        f"one of its labels or an index{last}."
+        f"The label of {example.name} is {label!r}, but the model has no such class: give {needed}."
     )

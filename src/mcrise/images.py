@@ -112,7 +112,7 @@ def whole(pixels: NDArray[Any], notes: tuple[str, ...]) -> View:
 
 def read(source: Path | str | bytes) -> tuple[Image.Image, tuple[str, ...]]:
     """Open an image file of any kind Pillow knows, as upright RGB."""
-    name = "The upload" if isinstance(source, bytes) else str(source)
+    name = "The image" if isinstance(source, bytes) else str(source)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # ours is the limit

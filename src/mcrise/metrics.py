@@ -31,6 +31,10 @@ TITLES = {
 METRICS = tuple(TITLES)
 
 
+def direction(metric: str) -> str:
+    return "lower is better" if metric.endswith("deletion") else "higher is better"
+
+
 @dataclass(frozen=True)
 class Ranking:
     """The pixels in the order in which an explanation would change them, and to what."""
@@ -105,21 +109,17 @@ class Curve:
         scores = self.scores.astype(np.float64)
         return float((scores[1:] + scores[:-1]) @ np.diff(self.shares) / 2)
 
-    @property
-    def direction(self) -> str:
-        return "lower is better" if self.metric.endswith("deletion") else "higher is better"
-
     def line(self) -> str:
         return (
-            f"{self.title} {self.area:.4f} ({self.direction}; {100 * self.step:g} % of the pixels "
-            f"a step, fill: {self.fill})"
+            f"{self.title} {self.area:.4f} ({direction(self.metric)}; {100 * self.step:g} % of the "
+            f"pixels a step, fill: {self.fill})"
         )
 
     def to_json(self) -> dict[str, Any]:
         return {
             "metric": self.metric,
             "area": self.area,
-            "direction": self.direction,
+            "direction": direction(self.metric),
             "step": self.step,
             "fill": self.fill,
             "scores": [float(score) for score in self.scores],

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .fills import LUMA, Fill
 from .images import unit_float
 from .maps import Maps
-from .metrics import Curve
+from .metrics import Curve, direction
 from .reading import Finding, Reading
 from .record import Record
 from .whatif import Comparison, Trial, repaint
@@ -160,9 +160,8 @@ def plot_curves(curves: Sequence[Curve]) -> Figure:
             label=f"{curve.title}: area {curve.area:.3f}",
         )
     for metric, axis in axes.items():
-        better = "lower is better" if metric == "deletion" else "higher is better"
         done = "painted" if metric == "deletion" else "uncovered"
-        axis.set_title(f"{metric} ({better})", fontsize=9)
+        axis.set_title(f"{metric} ({direction(metric)})", fontsize=9)
         axis.set_xlabel(f"share of the pixels {done}", fontsize=8)
         axis.set_ylabel("score of the target", fontsize=8)
         axis.tick_params(labelsize=8, labelleft=True)

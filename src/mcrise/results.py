@@ -4,7 +4,9 @@ Everything here follows from the files of the finished images, so it can be writ
 time, and the table is the same to the byte whoever did the work.
 """
 
+import contextlib
 import csv
+import importlib.metadata
 import io
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,10 +16,11 @@ from numpy.typing import NDArray
 
 from .errors import InputError
 from .images import read
-from .metrics import METRICS, TITLES
+from .metrics import METRICS, TITLES, direction
 from .storage import Storage
 from .study import N_EXAMPLES, Study, write
-from .tasks import SHOWN, Settings
+from .tasks import SHOWN
+from .version import VERSION
 
 COLUMNS = {
     "image": "string",
@@ -32,15 +35,20 @@ COLUMNS = {
 }
 TABLE = "results.parquet"
 RESAMPLES = 2000  # of the images, for intervals
-BASE = "rise"  # what the others are compared with
+BASE = ("rise", "rise")  # what the others are compared with
+BEST_COLOR = "best_color_deletion"
 MOST_TOLD = 20  # failures in the summary; the table has them all
 
 Row = dict[str, Any]
 Key = tuple[str, str]  # method, estimator
+Columns = dict[tuple[Key, str], NDArray[np.float64]]  # (images,) by method, estimator and metric
 
 
-def write_results(study: Study) -> list[str]:
-    """Write the tables and pictures of a study; returns the summary as lines to print."""
+def write_results(study: Study, notes: Sequence[str] = ()) -> list[str]:
+    """Write the tables and pictures of a study; returns the summary as lines to print.
+
+    `notes` are about the model and the images, for whoever reads the summary.
+    """
     rows: list[Row] = []
     n_judged = n_right = 0
     failed: list[str] = []
@@ -59,7 +67,7 @@ def write_results(study: Study) -> list[str]:
     write(study.out / "timing.csv", timing(rows))
     summary = summarise(rows, study.settings.seed)
     write(study.out / "summary.csv", table_bytes(list(summary[0]) if summary else [], summary))
-    lines = [*markdown(summary), "", *remarks(study.settings)]
+    lines = [*markdown(summary), "", *remarks(study), *(f"Note: {note}." for note in notes)]
     if n_judged:
         lines.append(f"The model is right on {n_right} of these {n_judged} images.")
     if failed:
@@ -109,68 +117,75 @@ def table_bytes(names: Sequence[str], rows: Iterable[Row]) -> bytes:
 def summarise(rows: Sequence[Row], seed: int) -> list[Row]:
     """Per method, estimator and metric: the mean, and the mean difference to RISE, with intervals.
 
-    Images are resampled, not rows: methods are compared on the same images.
+    Images are resampled, not rows: methods are compared on the same images. Where RISE was also
+    painted with its best color, deletions are compared with that too.
     """
     good = [row for row in rows if not row.get("error")]
     images = {name: i for i, name in enumerate(dict.fromkeys(row["image"] for row in good))}
-    columns: dict[tuple[Key, str], NDArray[np.float64]] = {}
+    columns: Columns = {}
     for row in good:
         for name, value in measured(row).items():
             key = ((row["method"], row["estimator"]), name)
             columns.setdefault(key, np.full(len(images), np.nan))[images[row["image"]]] = value
     if not columns:
         return []
-    stacked = np.stack(list(columns.values()), axis=1)  # (images, columns)
-    none = np.full(len(images), np.nan)
-    differences = np.stack(
-        [
-            values - columns.get(((BASE, BASE), name.removeprefix("best_color_")), none)
-            for (_, name), values in columns.items()
-        ],
-        axis=1,
-    )
-    both = np.concatenate([stacked, differences], axis=1)
-    low, high = bootstrap(both, seed)
-    middle = both.mean(axis=0)
-    n = len(columns)
+    sure = {
+        kind: intervals(np.stack(some, axis=1), seed) for kind, some in compared(columns).items()
+    }
     return [
         {
             "method": method,
             "estimator": estimator,
             "metric": name,
-            "direction": "lower is better" if "deletion" in name else "higher is better",
+            "direction": direction(name),
             "images": len(images),
-            "mean": float(middle[i]),
-            "low": float(low[i]),
-            "high": float(high[i]),
-            "difference": float(middle[n + i]),
-            "difference_low": float(low[n + i]),
-            "difference_high": float(high[n + i]),
+            **{
+                f"{kind}{end}": float(values[i])
+                for kind, three in sure.items()
+                for end, values in zip(("", "_low", "_high"), three, strict=True)
+            },
         }
         for i, ((method, estimator), name) in enumerate(columns)
     ]
+
+
+def compared(columns: Columns) -> dict[str, list[NDArray[np.float64]]]:
+    """Each column, what it is more than RISE's, and more than RISE's with its best color."""
+    none = np.full(len(next(iter(columns.values()))), np.nan)
+
+    def less(base: dict[str, NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+        """Nothing for RISE itself, and where there is nothing to compare with."""
+        pairs = [(values, base.get(name)) for (_, name), values in columns.items()]
+        return [none if own is None or values is own else values - own for values, own in pairs]
+
+    rise = {name: values for (key, name), values in columns.items() if key == BASE}
+    best = rise.pop(BEST_COLOR, None)
+    if "ca_deletion" in rise:
+        rise[BEST_COLOR] = rise["ca_deletion"]
+    found = {"mean": list(columns.values()), "difference": less(rise)}
+    if best is not None:
+        found["best_difference"] = less({"ca_deletion": best, BEST_COLOR: best})
+    return found
 
 
 def measured(row: Row) -> dict[str, float]:
     """The numbers of a row; with the best single color where it was looked for."""
     values = {metric: row[metric] for metric in METRICS}
     if "colors" in row:
-        values["best_color_deletion"] = min(row["colors"].values())
+        values[BEST_COLOR] = min(row["colors"].values())
     return values
 
 
-def bootstrap(
-    values: NDArray[np.float64], seed: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The 95 % interval of the mean of each column (n, q), by resampling the rows."""
-    rng = np.random.default_rng(seed)
+def intervals(values: NDArray[np.float64], seed: int) -> list[NDArray[np.float64]]:
+    """The means of the columns of (n, q), and their 95 % intervals by resampling the rows."""
     n = len(values)
-    means = []
-    for _ in range(RESAMPLES):
-        counts = np.bincount(rng.integers(n, size=n), minlength=n)
-        means.append(counts @ values / n)
-    low, high = np.percentile(np.array(means), [2.5, 97.5], axis=0)
-    return low, high
+    if n < 2:  # nothing to tell how sure one is
+        return [values.mean(axis=0), *np.full((2, values.shape[1]), np.nan)]
+    rng = np.random.default_rng(seed)
+    means = [
+        np.bincount(rng.integers(n, size=n), minlength=n) @ values / n for _ in range(RESAMPLES)
+    ]
+    return [values.mean(axis=0), *np.percentile(means, [2.5, 97.5], axis=0)]
 
 
 def markdown(summary: Sequence[Row]) -> list[str]:
@@ -178,46 +193,57 @@ def markdown(summary: Sequence[Row]) -> list[str]:
     by_key: dict[Key, dict[str, Row]] = {}
     for row in summary:
         by_key.setdefault((row["method"], row["estimator"]), {})[row["metric"]] = row
-    arrows = {m: "↓" if m.endswith("deletion") else "↑" for m in METRICS}
-    heads = [f"{TITLES[m]} {arrows[m]}" for m in METRICS]
+    heads = [f"{TITLES[m]} {'↓' if direction(m).startswith('lower') else '↑'}" for m in METRICS]
+    heads.append("CA-deletion less RISE's")
+    kinds = ["difference"]
+    if any("best_difference" in row for row in summary):
+        kinds.append("best_difference")
+        heads.append("less RISE's in its best color")
     lines = [
-        "| method | estimator | images | " + " | ".join([*heads, "CA-deletion less RISE's"]) + " |",
-        "|---|---|---|" + "---|" * (len(METRICS) + 1),
+        "| method | estimator | images | " + " | ".join(heads) + " |",
+        "|---|---|---|" + "---|" * len(heads),
     ]
     for (method, estimator), found in by_key.items():
-        cells = [interval(found[m], "mean", "low", "high") for m in METRICS]
         own = found["ca_deletion"]
-        cells.append(difference(own) if method != BASE else "")
-        images = own["images"]
-        lines.append(f"| {method} | {estimator} | {images} | " + " | ".join(cells) + " |")
-        if (best := found.get("best_color_deletion")) is not None:
-            cells = ["", "", interval(best, "mean", "low", "high"), "", difference(best)]
-            lines.append(
-                f"| {method}, best color | {estimator} | {images} | " + " | ".join(cells) + " |"
-            )
+        cells = [interval(found[metric], "mean") for metric in METRICS]
+        cells += [interval(own, kind, "+") for kind in kinds]
+        lines.append(f"| {method} | {estimator} | {own['images']} | " + " | ".join(cells) + " |")
+        if (best := found.get(BEST_COLOR)) is not None:
+            cells = ["", "", interval(best, "mean"), "", *(interval(best, k, "+") for k in kinds)]
+            lines.append(f"| {method}, best color | {estimator} | | " + " | ".join(cells) + " |")
     return lines
 
 
-def difference(row: Row) -> str:
-    return interval(row, "difference", "difference_low", "difference_high", "+")
-
-
-def interval(row: Row, middle: str, low: str, high: str, sign: str = "") -> str:
-    if np.isnan(row[middle]):
+def interval(row: Row, kind: str, sign: str = "") -> str:
+    middle, low, high = row[kind], row[f"{kind}_low"], row[f"{kind}_high"]
+    if np.isnan(middle):
         return ""
-    return f"{row[middle]:{sign}.3f} [{row[low]:{sign}.3f}, {row[high]:{sign}.3f}]"
+    sides = "" if np.isnan(low) else f" [{low:{sign}.3f}, {high:{sign}.3f}]"
+    return f"{middle:{sign}.3f}{sides}"
 
 
-def remarks(given: Settings) -> list[str]:
+def remarks(study: Study) -> list[str]:
     """What to know of the table."""
+    given = study.settings
     lines = [
         "Means over the images with 95 % intervals (bootstrap over images); ↓ lower is better, ↑ "
         f"higher is better. Steps of {100 * given.step:g} % of the pixels; black for deletion, "
-        f"insertion, LIME and RISE; colors of MC-RISE: {given.fills}; seed {given.seed}.",
+        f"insertion, LIME and RISE; colors of MC-RISE: {given.fills}, grid {given.grid[0]} x "
+        f"{given.grid[1]}, mask_prob {given.mask_prob:g}.",
+        f"Model: {study.model}. Masks: {given.n_masks}, samples of LIME: {given.lime_samples}; "
+        f"seed {given.seed}. {versions()}.",
     ]
     if given.best_color:
         lines.append("Best color: for each image the one color that serves the method best.")
     return lines
+
+
+def versions() -> str:
+    found = [f"mcrise {VERSION}"]
+    for package in ("numpy", "onnxruntime", "torch", "lime"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found.append(f"{package} {importlib.metadata.version(package)}")
+    return ", ".join(found)
 
 
 # ---- pictures

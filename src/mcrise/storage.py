@@ -25,6 +25,8 @@ class Storage:
 
     def __init__(self, where: "Path | str | Storage") -> None:
         text = where.path if isinstance(where, Storage) else str(where)
+        if not text:  # an unset variable, most likely, and not the root of the disk
+            raise InputError("The address of a file or folder is empty: give one.")
         self.path: str = text.rstrip("/") or "/"
         self.remote = "://" in self.path
 
@@ -68,14 +70,15 @@ class Storage:
         def refuse(error: OSError) -> None:
             raise error
 
-        return sorted(
-            (
-                Storage(Path(folder, name))
-                for folder, _, names in os.walk(self.path, onerror=refuse)
-                for name in names
-            ),
-            key=lambda file: file.path,
-        )
+        found, seen = [], set()
+        for folder, inside, names in os.walk(self.path, onerror=refuse, followlinks=True):
+            inside.sort()  # which of two links to the same folder is followed must not vary
+            if (real := os.path.realpath(folder)) in seen:
+                inside.clear()
+            else:
+                seen.add(real)
+                found += [Storage(Path(folder, name)) for name in names]
+        return sorted(found, key=lambda file: file.path)
 
     def find(self, pattern: str) -> list["Storage"]:
         """The files below whose path from here matches a pattern such as `*/GT-*.csv`."""

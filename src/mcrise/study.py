@@ -20,7 +20,8 @@ from .errors import InputError, McriseError
 from .explain import whole_chunks
 from .masks import CHUNK
 from .storage import Storage, read_all
-from .tasks import Answer, Failure, Scores, Settings, Task, Worker
+from .tasks import Answer, Failure, Scores, Settings, Task
+from .version import VERSION
 
 TASK_CHUNKS = 8  # a task asks for 512 masks: seconds of work, so that long images are shared out
 N_EXAMPLES = 6  # images whose rankings are shown in the sheet of pictures
@@ -61,9 +62,18 @@ class Study:
         overwrite: bool = False,
     ) -> None:
         self.examples, self.settings, self.out = examples, settings, out
+        self.model = model
         self.truths = [truth_of(example, labels) for example in examples]
         self.keep_going, self.retries = keep_going, retries
-        self.claim({"data": data, "model": model}, overwrite)
+        self.claim(
+            {
+                "data": data,
+                "model": model,
+                "labels": list(labels) if labels else None,
+                "mcrise": VERSION,
+            },
+            overwrite,
+        )
         there = self.files()
         failed = {image for image, file in there.items() if file.name.endswith(FAILED)}
         self.done = set(there) - (failed if retry_failed else set())
@@ -77,10 +87,10 @@ class Study:
 
     # ---- the folder
 
-    def claim(self, source: dict[str, str], overwrite: bool) -> None:
+    def claim(self, source: dict[str, Any], overwrite: bool) -> None:
         """Write what the study is of, or refuse a folder that holds another."""
         note = self.out / "study.json"
-        own = {
+        own: dict[str, Any] = {
             **source,
             "settings": self.settings.to_json(),
             "images": [example.name for example in self.examples],
@@ -89,18 +99,19 @@ class Study:
             there = json.loads(note.read_text()) if note.exists() else None
         except (OSError, ValueError):
             there = {}
-        if there == own and not overwrite:
+        if there == own:
             return
-        if there is not None:
+        ours = [file for file in self.out.files() if OURS.fullmatch(file.relative_to(self.out))]
+        if ours:
             if not overwrite:
+                there = there if isinstance(there, dict) else {}
                 other = ", ".join(name for name in own if there.get(name) != own[name])
                 raise InputError(
                     f"{self.out.path} holds another study (other {other}): choose another --out, "
                     "or --overwrite it."
                 )
-            for file in self.out.files():
-                if OURS.fullmatch(file.relative_to(self.out)):
-                    file.remove()
+            for file in ours:
+                file.remove()
         write(note, (json.dumps(own, indent=1) + "\n").encode())
 
     def file_of(self, image: int, failed: bool = False) -> Storage:
@@ -271,15 +282,6 @@ class Study:
             "seconds_left": n_left / speed if speed else None,
             "written": time.time(),
         }
-
-
-def run_here(study: Study, worker: Worker) -> Iterator[Study]:
-    """Do all tasks in this process; yields the study each time an image is done."""
-    while (task := study.next_task()) is not None:
-        n_done = len(study.done)
-        study.take(task, worker.attempt(task))
-        if len(study.done) > n_done:
-            yield study
 
 
 def sample(examples: Sequence[Example], n_images: int | None, seed: int) -> list[Example]:

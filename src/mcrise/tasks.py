@@ -56,7 +56,7 @@ class Settings:
     batch_size: int = 32
     step: float = STEP
     lime_samples: int = LIME_SAMPLES
-    best_color: bool = False  # also: the fill of each color with which other methods do best
+    best_color: bool = False  # also delete with each single color, for methods that name none
 
     def __post_init__(self) -> None:
         for names, known, what in (

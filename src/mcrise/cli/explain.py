@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +96,8 @@ def explain(
             image, model, fills=fills, grid=grid, mask_prob=mask_prob, seed=seed,
             batch_size=batch_size, resume=before, **amount,
         )  # fmt: skip
-    try:
+    with nullcontext() if more else elsewhere(folder):
         record = watch(known(run, targets), folder / RUN, checkpoint, quiet or as_json)
-    except RecordError as error:
-        if more:
-            raise
-        raise RecordError(f"{folder / RUN}: {error.problem}", ELSEWHERE) from None
     asked = model if record.n_masks > n_before else None  # a finished run is only drawn again
     finish(record, targets, estimator, folder, as_json, quiet, model.notes, asked)
 
@@ -125,14 +121,23 @@ def writing(place: Path) -> Iterator[None]:
         ) from None
 
 
-def earlier(folder: Path) -> Record | None:
+def earlier(folder: Path, remedy: str = ELSEWHERE) -> Record | None:
     """The record in a folder, if there is one."""
     if not os.path.exists(folder / RUN):
         return None
     try:
         return records.load(folder / RUN)
     except RecordError as error:
-        raise RecordError(error.problem, ELSEWHERE) from None
+        raise RecordError(error.problem, remedy) from None
+
+
+@contextmanager
+def elsewhere(folder: Path, remedy: str = ELSEWHERE) -> Iterator[None]:
+    """Say of a folder with another run which it is, and what to do."""
+    try:
+        yield
+    except RecordError as error:
+        raise RecordError(f"{folder / RUN}: {error.problem}", remedy) from None
 
 
 def known(run: Iterator[Record], targets: Sequence[str]) -> Iterator[Record]:

@@ -9,7 +9,7 @@ from ..explain import CHECKPOINT_SECONDS, steps
 from ..runtimes import load_model
 from ..runtimes.similarity import DISTANCES, MASK_PROB, cache_folder, open_gallery
 from ..runtimes.similarity import match as find_match
-from .explain import RUN, check_writable, earlier, finish, watch
+from .explain import RUN, check_writable, earlier, elsewhere, finish, watch
 from .options import Pair, estimator_option, model_options
 
 
@@ -62,7 +62,8 @@ def match(
         query, found.model, fills=fills, grid=grid, mask_prob=mask_prob, n_masks=n_masks,
         seed=seed, resume=None if overwrite else earlier(folder),
     )  # fmt: skip
-    record = watch(run, folder / RUN, CHECKPOINT_SECONDS, quiet or as_json)
+    with elsewhere(folder):
+        record = watch(run, folder / RUN, CHECKPOINT_SECONDS, quiet or as_json)
     maps = record.maps(0, estimator)
     save(plot_match(maps, embed.view(found.path).pixels, found.path.name), folder / "match.png")
     notes = (*query_view.notes, *known.notes, *embed.notes)

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from .. import record as records
-from ..explain import steps
+from ..explain import CHECKPOINT_SECONDS, steps
 from ..metrics import METRICS, STEP, check_step, measure, rank
 from ..runtimes import load_model
-from .explain import RUN, check_writable, earlier, home, watch, writing
+from .explain import RUN, check_writable, earlier, elsewhere, home, known, watch, writing
 from .options import NumberOrAuto, estimator_option, model_options
 from .whatif import MODEL_HELP, model_of, one_fill
 
@@ -71,21 +71,28 @@ def measure_command(
         folder = out or Path(f"{source}.mcrise")
         check_writable(folder)
         model = load_model(spec or "demo", **settings)
+        remedy = "choose another --out"
         run = steps(
             source, model, fills=colors, n_masks=n_masks, seed=seed, target=target,
-            resume=earlier(folder),
+            resume=earlier(folder, remedy),
         )  # fmt: skip
-        record = watch(run, folder / RUN, 10.0, quiet or as_json)
+        with elsewhere(folder, remedy):
+            record = watch(
+                known(run, [target] if target else []), folder / RUN, CHECKPOINT_SECONDS,
+                quiet or as_json,
+            )  # fmt: skip
     maps = record.maps(target, estimator)
     curves = measure(
         record.view.pixels, model, maps.target, rank(maps, plain), metrics=metrics or METRICS,
         fill=plain, step=step,
     )  # fmt: skip
+    notes = [*model.notes, *record.view.notes]
     answer = {
         "target": maps.target,
         "label": maps.label,
         "estimator": estimator,
         "n_masks": record.n_masks,
+        "notes": notes,
         "curves": [curve.to_json() for curve in curves.values()],
     }
     with writing(folder):
@@ -96,4 +103,6 @@ def measure_command(
         return
     click.echo(f"{maps.label}: {record.n_masks:,} masks, {estimator} estimator")
     click.echo("\n".join(curve.line() for curve in curves.values()))
+    for note in notes:
+        click.echo(f"Note: {note}.")
     click.echo(f"Curves: {folder / CURVES}")

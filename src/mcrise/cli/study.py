@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from .. import cluster
-from ..datasets import open_dataset
+from ..datasets import SPLIT, open_dataset
 from ..errors import InputError, McriseError
 from ..record import DEFAULT, ESTIMATORS
 from ..results import TABLE, write_results
@@ -40,7 +40,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]
 @click.option("--tolerance", type=float, default=Settings.tolerance, help="Of --n-masks auto.")
 @click.option("--cap", type=int, default=Settings.cap, help="Of --n-masks auto.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of sample, masks and LIME.")
-@click.option("--split", default="test", show_default=True, help="train, test or a subfolder.")
+@click.option("--split", default=SPLIT, show_default=True, help="train, test or a subfolder.")
 @click.option("--estimators", type=Names(), default=DEFAULT, show_default=True,
               help=f"Of mcrise: {', '.join(ESTIMATORS)}.")  # fmt: skip
 @click.option("--colors", "--fills", "fills", default="rgbwk", show_default=True)
@@ -105,12 +105,14 @@ def study(
     if timeout <= 0:
         raise InputError(f"The timeout is {timeout:g} seconds, but it must be above 0.")
     check_packages(settings)
+    place = Storage(out)
+    if os.path.abspath(out) == os.path.abspath(data):
+        raise InputError(f"The images are in {data} themselves: choose another --out.")
     examples = sample(open_dataset(data, split), n_images, seed)
     if options.pop("threads") not in (None, 1):
         raise InputError("Each worker of a study has one thread: say --workers instead.")
     options = {name: value for name, value in options.items() if value is not None}
     model = load_model(spec, **{**options, "threads": 1})
-    place = Storage(out)
     plan = Study(
         examples, settings, model.identity, model.labels, place,
         data=f"{data if Storage(data).remote else os.path.abspath(data)} ({split})",
@@ -125,7 +127,10 @@ def study(
     else:
         crew = cluster.Processes(recipe, workers or n_cores(), timeout)
     follow(cluster.run(plan, crew), sys.stderr.isatty() and not quiet)
-    lines = write_results(plan)
+    notes = list(model.notes)
+    if n_images is not None and n_images > len(examples):
+        notes.append(f"{n_images} images were asked for, and {data} holds {len(examples)}")
+    lines = write_results(plan, notes)
     if not quiet:
         click.echo("\n".join([*lines, "", f"Table: {(place / TABLE).path}"]))
     if plan.n_failed == len(examples):
@@ -164,7 +169,7 @@ def study_status(folder: str, as_json: bool) -> None:
     place = Storage(folder)
     try:
         n_images = len(json.loads((place / "study.json").read_text())["images"])
-    except (OSError, ValueError):
+    except (OSError, ValueError, LookupError, TypeError):
         raise InputError(f"{folder} holds no study: give the --out of one.") from None
     try:
         status = json.loads((place / "status.json").read_text())

@@ -27,6 +27,7 @@ from ..whatif import (
     try_region,
 )
 from ..whatif import compare as compare_classes
+from .explain import home
 from .options import estimator_option, model_options
 
 MODEL_HELP = "The model of the run.  [default: demo, if the run was made with it]"
@@ -74,7 +75,7 @@ def whatif(
     else:
         trials = [try_one(record, model, reading, region, mask, paint)]
         flip, lines = None, [trials[0].line(record), *top_scores(record, trials[0])]
-    picture = draw(record, [*trials, *([flip] if flip else [])], out or folder_of(run))
+    picture = draw(record, [*trials, *([flip] if flip else [])], out or home(run))
     answer = {
         "trials": [trial.to_json(record) for trial in trials],
         "flip": flip.to_json(record) if flip else None,
@@ -128,7 +129,7 @@ def compare(
         lines.append(f"No fill is known to move it towards {comparison.wanted.label!r}.")
     else:
         lines.append("Give --model to try what would move the decision.")
-    picture = save(plot_comparison(comparison), (out or folder_of(run)) / "compare.png")
+    picture = save(plot_comparison(comparison), (out or home(run)) / "compare.png")
     answer = {
         "difference": comparison.difference.to_json(),
         "trials": [trial.to_json(record) for trial in trials],
@@ -215,10 +216,6 @@ def draw(record: Record, trials: list[Trial], folder: Path) -> Path | None:
     from ..plots import plot_trials, save
 
     return save(plot_trials(record, trials), folder / "whatif.png") if trials else None
-
-
-def folder_of(run: Path) -> Path:
-    return run if run.is_dir() else run.parent
 
 
 def speak(answer: dict[str, Any], lines: list[str], as_json: bool) -> None:
