@@ -2,8 +2,8 @@
 
     python benchmarks/sanity.py [--data FOLDER]
 
-The embedded network against itself with the weights of its last layer drawn anew, and with those
-of all layers: the rank correlation of their maps on the same images, for the same class and masks.
+The embedded network against itself with the weights of its last layer shuffled, and with those of
+all layers: the rank correlation of their maps on the same images, for the same class and masks.
 Beside it the correlation of two runs of the untouched network with other masks, which is what mere
 noise would leave.
 """

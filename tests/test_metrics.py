@@ -133,6 +133,14 @@ def test_lime_finds_the_superpixel_that_matters():
     np.testing.assert_array_equal(importance, lime_importance(image, model, 0, 3, 100))
 
 
+def test_lime_shows_a_model_the_kind_of_numbers_its_image_has():
+    seen = []
+    model = Model(lambda images: seen.append(images) or images.mean(axis=(1, 2)), kind="any")
+    image = np.random.default_rng(0).random((16, 16, 3), np.float32)
+    lime_importance(image, model, 0, seed=0, n_samples=8)
+    assert all(images.dtype == np.float32 and images.max() <= 1 for images in seen)
+
+
 def test_impossible_measurements_are_refused():
     image, model = np.zeros((4, 4, 3), np.uint8), model_of(lambda image: 0.5)
     with pytest.raises(InputError, match="The step is 0"):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError
+from .images import unit_float
 from .metrics import Ranking, rank_importance
 from .model import Model
 
@@ -34,13 +35,19 @@ def lime_importance(
         from lime.lime_image import LimeImageExplainer
     except ImportError:
         raise InputError("LIME needs its package: pip install 'mcrise[study]'.") from None
-    if pixels.dtype != np.uint8:
+    floats = pixels.dtype != np.uint8  # which LIME's superpixels are not made for
+    if floats:
         pixels = np.rint(pixels * 255).astype(np.uint8)
+
+    def ask(images: NDArray[Any]) -> NDArray[np.float32]:
+        shown = np.asarray(images, np.uint8)
+        return model(unit_float(shown) if floats else shown)
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its own libraries
         explained: Any = LimeImageExplainer(random_state=seed).explain_instance(
             pixels,
-            lambda images: model(np.asarray(images, np.uint8)),
+            ask,
             labels=(target,),
             top_labels=None,
             hide_color=0,
