@@ -40,8 +40,8 @@ study-networks: build/models/resnet50.onnx build/models/vgg16.onnx $(VENV)/.benc
 	for network in resnet50 vgg16; do $(STUDY) $(MCRISE_DATA)/gtsrb --images 20 --n-masks 1000 \
 	  --step 0.02 --model build/models/$$network.onnx --out build/study/$$network || exit 1; done
 	$(BIN)/python benchmarks/networks.py
-	$(STUDY) $(MCRISE_DATA)/imagenet/images --n-masks 500 --step 0.02 --short-side 256 \
-	  --mean 0.5 --std 0.5 --softmax --labels $(MCRISE_DATA)/imagenet/classes.txt \
+	$(STUDY) $(MCRISE_DATA)/imagenet/images --n-masks 500 --step 0.04 --batch-size 4 \
+	  --short-side 256 --mean 0.5 --std 0.5 --softmax --labels $(MCRISE_DATA)/imagenet/classes.txt \
 	  --model benchmarks/cache/efficientnet-lite0.onnx --out build/study/efficientnet-lite0
 
 build/models/%.onnx: | $(VENV)/.dev

@@ -200,11 +200,9 @@ def truth_of(example: Example, labels: Sequence[str] | None) -> int | None:
             return alike[0]
     if not example.sure:
         return None
-    needed = (
-        f"one of its labels or an index from 0 to {len(names) - 1}"
-        if names
-        else ("an index, or its labels with --labels")
-    )
+    needed = "an index, or its labels with --labels"
+    if names:
+        needed = f"one of its labels or an index from 0 to {len(names) - 1}"
     raise InputError(
         f"The label of {example.name} is {label!r}, but the model has no such class: give {needed}."
     )
