@@ -70,7 +70,7 @@ PRESETS = {
     "paper": Preset(cycles=(((90, SIZE),),), steps=True, batch_size=128, smoothing=0.0),
 }
 # A pixel costs VGG-16 four times what it costs ResNet-50.
-QUICK_VGG16 = replace(PRESETS["quick"], cycles=(((3, 32), (1, 64)), ((0.4, SIZE),)))
+QUICK_VGG16 = replace(PRESETS["quick"], cycles=(((3, 32), (1, 64)), ((1, SIZE),)))
 
 
 def main() -> None:
