@@ -95,7 +95,7 @@ def main() -> None:
             f"{correct:.2%}, {spent:.0f} s",
             flush=True,
         )
-    export_onnx(WithSoftmax(network.eval()), (3, SIZE, SIZE), args.out)
+    export_onnx(WithSoftmax(network).eval(), (3, SIZE, SIZE), args.out)
     # What goes in and what comes out is the same for all of these networks.
     shutil.copy(demo.MODEL.with_suffix(".toml"), args.out.with_suffix(".toml"))
     shutil.copy(demo.MODEL.with_suffix(".txt"), args.out.parent)
