@@ -3,9 +3,9 @@
     python benchmarks/sanity.py [--data FOLDER]
 
 The embedded network against itself with the weights of its last layer shuffled, and with those of
-all layers: the rank correlation of their maps on the same images, for the same class and masks.
-Beside it the correlation of two runs of the untouched network with other masks, which is what mere
-noise would leave.
+all layers: the rank correlation of their maps on the same images, for the same class, under the
+same masks and under others. Beside it that of two runs of the untouched network with other masks,
+which is what mere noise would leave.
 """
 
 import argparse
@@ -35,23 +35,26 @@ def main() -> None:
     examples = sample(open_dataset(parser.parse_args().data / "gtsrb"), N_IMAGES, 0)
     model = load_model("demo")
     with tempfile.TemporaryDirectory() as folder:
-        others = {
-            "other masks": model,
-            "last layer random": randomised(Path(folder, "last.onnx"), only_last=True),
-            "all layers random": randomised(Path(folder, "all.onnx"), only_last=False),
+        last = randomised(Path(folder, "last.onnx"), only_last=True)
+        every = randomised(Path(folder, "all.onnx"), only_last=False)
+        others = {  # the network, and the seed of its masks
+            "itself, other masks": (model, 1),
+            "last layer random, same masks": (last, 0),
+            "last layer random, other masks": (last, 1),
+            "all layers random, same masks": (every, 0),
+            "all layers random, other masks": (every, 1),
         }
         found: dict[tuple[str, str], list[float]] = {}
         for example in examples:
-            before = explain(example.path, model, n_masks=N_MASKS)
+            before = explain(example.path, model, n_masks=N_MASKS, seed=0)
             target = before.resolve(None)
-            for what, other in others.items():
-                seed = 1 if what == "other masks" else 0
+            for what, (other, seed) in others.items():
                 after = explain(example.path, other, n_masks=N_MASKS, seed=seed)
                 for name in ESTIMATORS:
                     found.setdefault((what, name), []).append(likeness(before, after, target, name))
     rows = []
     for what in others:
-        row: dict[str, Any] = {"network": what}
+        row: dict[str, Any] = {"compared with": what}
         for name in ESTIMATORS:
             values = np.array(found[what, name])
             row[name] = float(values.mean())
