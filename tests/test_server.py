@@ -1,5 +1,6 @@
 """What the server answers, and to whom."""
 
+import asyncio
 import io
 import json
 import os
@@ -18,9 +19,9 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 import mcrise
-from mcrise.jobs import Jobs
+from mcrise.jobs import Jobs, Order
 from mcrise.model import Model
-from mcrise.server import create_app
+from mcrise.server import create_app, follow
 from mcrise.uploads import MOST_BYTES
 from planted import PatchModel, photo
 from serving import sign_bytes, wait
@@ -74,6 +75,20 @@ def test_a_script_can_post_an_image_follow_it_and_load_the_record(client, jobs, 
     expected = mcrise.explain(picture(), PLANTED, n_masks=128, fills="red,blue")
     for chunk in expected.chunks:
         np.testing.assert_array_equal(record.scores[chunk], expected.scores[chunk])
+
+
+def test_the_state_in_which_a_job_rests_is_told_though_it_came_between_two_events(jobs):
+    async def told_before_and_after_a_pause():
+        events = follow(jobs, job.id)
+        before = await anext(events)
+        jobs.pause(job.id)
+        return before, [event async for event in events]
+
+    job = jobs.submit(Order("planted", n_masks=100_000), picture())
+    before, after = asyncio.run(told_before_and_after_a_pause())
+    assert '"state": "paused"' not in before
+    assert '"state": "paused"' in after[0]
+    assert after[-1].startswith("event: rest")
 
 
 @pytest.mark.parametrize("estimator", mcrise.record.ESTIMATORS)

@@ -25,7 +25,7 @@ from .demo.signs import SIGNS
 from .errors import InputError, McriseError
 from .guard import Guard
 from .images import png
-from .jobs import Job, Jobs, Order, QueueFull, UnknownJob
+from .jobs import OPEN, Job, Jobs, Order, QueueFull, UnknownJob
 from .model import Model
 from .reading import read
 from .record import DEFAULT, ESTIMATORS, Record
@@ -367,21 +367,21 @@ def attached(content: bytes, name: str, kind: str) -> Response:
 
 async def follow(jobs: Jobs, id: str) -> AsyncIterator[str]:
     """Send the state of a job whenever it has changed, until it neither runs nor waits."""
-    before, quiet = "", 0.0
+    before: dict[str, Any] = {}
+    quiet = 0.0
     while True:
         try:
-            job = jobs.get(id)
+            now = told(jobs, jobs.get(id))
         except UnknownJob:
             yield "event: gone\ndata: {}\n\n"
             return
-        now = json.dumps(told(jobs, job))
         if now != before:
-            yield f"event: progress\ndata: {now}\n\n"
+            yield f"event: progress\ndata: {json.dumps(now)}\n\n"
             before, quiet = now, 0.0
         elif quiet >= 10:
             yield ": still here\n\n"
             quiet = 0.0
-        if job.state not in ("queued", "running"):
+        if now["state"] not in OPEN:  # as it was told: the job itself may be further by now
             yield "event: rest\ndata: {}\n\n"
             return
         await asyncio.sleep(POLL_SECONDS)
