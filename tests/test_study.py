@@ -38,9 +38,9 @@ def make_images(folder, n_images=3, columns=16):
     return folder
 
 
-def make_study(tmp_path, settings=SMALL, out="out", labels=None, **options):
+def make_study(tmp_path, settings=SMALL, out="out", labels=None, model="planted", **options):
     examples = open_dataset(tmp_path / "images")
-    return Study(examples, settings, "planted", labels, Storage(tmp_path / out), **options)
+    return Study(examples, settings, model, labels, Storage(tmp_path / out), **options)
 
 
 def finish(study, predict=planted_study.tint):
