@@ -22,10 +22,10 @@ import numpy as np
 
 import networks
 from mcrise import Model, Record, explain, load, steps
-from mcrise.datasets import gtsrb
 from mcrise.estimate import estimate
 from mcrise.masks import CHUNK
 from mcrise.record import ESTIMATORS
+from mcrise.study.datasets import gtsrb
 from table import report
 
 SIZES = (256, 512, 1024, 2048, 4032, 8000)  # 250, 500, ... rounded up to whole chunks

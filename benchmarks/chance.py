@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from mcrise.demo.signs import washed_out_priority_road
-from mcrise.explain import explain
 from mcrise.images import View
+from mcrise.loop import explain
 from mcrise.masks import CHUNK, Plan
 from mcrise.reading import read
 from mcrise.record import Record
 from mcrise.runtimes import load_model
-from mcrise.whatif import subtract
+from mcrise.trials import subtract
 
 RESULTS = Path(__file__).with_name("results") / "chance.json"
 SIZE = (96, 96)

@@ -18,12 +18,12 @@ from skimage import data as photographs
 import mcrise
 from calls import DATA
 from mcrise import Maps, Model, Record
-from mcrise.baselines import lime_importance
-from mcrise.datasets import open_dataset, truth_of
 from mcrise.demo.signs import SIGNS
 from mcrise.images import read
 from mcrise.plots import plot_maps, plot_methods, plot_rise, save
-from mcrise.study import sample
+from mcrise.study.baselines import lime_importance
+from mcrise.study.datasets import open_dataset, truth_of
+from mcrise.study.study import sample
 from networks import efficientnet, embedded
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from mcrise import datasets
-from mcrise.explain import explain
+from mcrise.loop import explain
 from mcrise.reading import read
 from mcrise.record import DEFAULT
 from mcrise.runtimes import load_model
-from mcrise.whatif import smallest_flip, try_findings
+from mcrise.study import datasets
+from mcrise.trials import smallest_flip, try_findings
 
 VERDICTS = ("confirmed", "weaker", "refuted", "no room")
 RESULTS = Path(__file__).with_name("results") / "findings.json"

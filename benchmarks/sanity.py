@@ -21,8 +21,8 @@ from scipy.stats import spearmanr
 
 from calls import DATA
 from mcrise import Model, Record, demo, explain, load_model
-from mcrise.datasets import open_dataset
-from mcrise.study import sample
+from mcrise.study.datasets import open_dataset
+from mcrise.study.study import sample
 from table import report
 
 N_IMAGES, N_MASKS = 12, 2048

@@ -21,12 +21,12 @@ import numpy as np
 
 from calls import DATA
 from mcrise import load_model
-from mcrise.cluster import Crew, OnRay, Processes, Recipe, run
-from mcrise.datasets import open_dataset
-from mcrise.results import TABLE, write_results
-from mcrise.storage import Storage
-from mcrise.study import Study, sample
-from mcrise.tasks import Settings
+from mcrise.study.crew import Crew, OnRay, Processes, Recipe, run
+from mcrise.study.datasets import open_dataset
+from mcrise.study.results import TABLE, write_results
+from mcrise.study.storage import Storage
+from mcrise.study.study import Study, sample
+from mcrise.study.tasks import Settings
 from table import report
 
 N_IMAGES, N_MASKS, BATCH, ROUNDS = 40, 256, 32, 2

@@ -18,7 +18,7 @@ import calls
 import mcrise
 from mcrise import Model, Record
 from mcrise.estimate import estimate
-from mcrise.explain import last
+from mcrise.loop import last
 from table import report
 
 TOLERANCES = (0.5, 0.25, 0.1)

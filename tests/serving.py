@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import uvicorn
 
 from mcrise.demo.signs import SIGNS
-from mcrise.jobs import Jobs
-from mcrise.server import create_app
+from mcrise.page.app import create_app
+from mcrise.page.jobs import Jobs
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from mcrise import InputError
-from mcrise.datasets import Example, gtsrb, open_dataset, truth_of
+from mcrise.study.datasets import Example, gtsrb, open_dataset, truth_of
 
 
 def picture(path):

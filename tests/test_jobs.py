@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 import mcrise
-from mcrise.jobs import Jobs, Order, QueueFull, UnknownJob
 from mcrise.masks import CHUNK
 from mcrise.model import Model
+from mcrise.page.jobs import Jobs, Order, QueueFull, UnknownJob
 from planted import PatchModel, photo
 
 PLANTED = PatchModel(slice(4, 12), slice(4, 12))

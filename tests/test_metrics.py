@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mcrise import InputError, Model
-from mcrise.baselines import lime_importance, random_ranking
 from mcrise.fills import Solid
 from mcrise.maps import Maps
 from mcrise.metrics import BLACK, METRICS, Ranking, measure, rank, rank_importance
+from mcrise.study.baselines import lime_importance, random_ranking
 
 RED, BLUE = Solid((255, 0, 0), "red"), Solid((0, 0, 255), "blue")
 

@@ -12,8 +12,8 @@ from PIL import Image
 import mcrise
 from mcrise.demo.signs import stop
 from mcrise.errors import InputError, RecordError
-from mcrise.explain import steps
 from mcrise.fills import Picture, parse
+from mcrise.loop import steps
 from mcrise.masks import CHUNK
 from mcrise.record import Record, load, merge
 from planted import PatchModel, photo

@@ -19,11 +19,11 @@ from PIL import Image
 import mcrise
 import planted_study
 from mcrise import InputError, McriseError, Model, ModelError
-from mcrise.datasets import open_dataset
-from mcrise.results import COLUMNS, intervals, summarise, write_results
-from mcrise.storage import Storage
-from mcrise.study import Study, sample
-from mcrise.tasks import METHODS, Settings, Worker
+from mcrise.study.datasets import open_dataset
+from mcrise.study.results import COLUMNS, intervals, summarise, write_results
+from mcrise.study.storage import Storage
+from mcrise.study.study import Study, sample
+from mcrise.study.tasks import METHODS, Settings, Worker
 
 HERE = Path(__file__).parent
 SMALL = Settings(methods=METHODS, n_masks=128, grid=(3, 3), step=0.1, lime_samples=50)
@@ -123,7 +123,7 @@ def test_other_data_labels_or_versions_make_another_study(tmp_path, monkeypatch)
         make_study(tmp_path, data="test")
     with pytest.raises(InputError, match=r"other labels\)"):
         make_study(tmp_path, data="train", labels=("dark", "bright"))
-    monkeypatch.setattr("mcrise.study.VERSION", "99")
+    monkeypatch.setattr("mcrise.study.study.VERSION", "99")
     with pytest.raises(InputError, match=r"other mcrise\)"):
         make_study(tmp_path, data="train")
 

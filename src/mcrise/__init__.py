@@ -1,7 +1,7 @@
 """Which colors, where in an image, a model's decision depends on."""
 
 from .errors import InputError, McriseError, ModelError, RecordError
-from .explain import explain, grow, steps
+from .loop import explain, grow, steps
 from .maps import Maps
 from .masks import Plan
 from .model import Model

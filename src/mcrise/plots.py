@@ -19,7 +19,7 @@ from .maps import Maps
 from .metrics import Curve, direction
 from .reading import Finding, Reading
 from .record import Record
-from .whatif import Comparison, Trial, repaint
+from .trials import Comparison, Trial, repaint
 
 # Purple to orange: safe for color-blind readers, and unlike red and blue never mistaken for a fill.
 DIVERGING = "PuOr_r"

@@ -15,7 +15,6 @@ from rich.progress import (
 from rich.text import Text
 
 from .record import Record
-from .study import Study
 
 
 class Speed(ProgressColumn):
@@ -49,15 +48,3 @@ def with_progress(run: Iterator[Record], title: str = "masks") -> Iterator[Recor
         for record in run:
             bar.update(task, completed=record.n_masks, total=record.goal)
             yield record
-
-
-def with_study_progress(run: Iterator[Study]) -> Iterator[Study]:
-    """Pass a study on while a bar follows its images; failures are counted in the title."""
-    with bar_of("images") as bar:
-        task = None
-        for study in run:
-            if task is None:  # the images done before are not part of the speed
-                task = bar.add_task("images", total=len(study.examples), completed=len(study.done))
-            title = f"images ({study.n_failed} failed)" if study.n_failed else "images"
-            bar.update(task, completed=len(study.done), description=title)
-            yield study

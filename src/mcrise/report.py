@@ -37,7 +37,7 @@ from .plots import (
 from .reading import Finding, Reading, read
 from .record import DEFAULT, Record, versions
 
-WEB = Path(__file__).with_name("web")
+WEB = Path(__file__).parent / "page" / "web"
 SMALL = 112  # pixels of a panel in a notebook
 N_STOPS = 11  # of a color scale; PuOr is defined by as many
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ..demo.signs import SIGNS
-from ..explain import last, steps
+from ..loop import last, steps
 from ..progress import with_progress
 from ..runtimes import load_model
 

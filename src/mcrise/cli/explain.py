@@ -12,14 +12,14 @@ import click
 
 from .. import record as records
 from ..errors import InputError, McriseError, RecordError
-from ..explain import CAP, CHECKPOINT_SECONDS, TOLERANCE, checkpointed, grow, last, steps
+from ..loop import CAP, CHECKPOINT_SECONDS, TOLERANCE, checkpointed, grow, last, steps
 from ..maps import Maps
 from ..model import Model
 from ..progress import with_progress
 from ..reading import read
 from ..record import Record
 from ..runtimes import load_model
-from ..whatif import try_findings
+from ..trials import try_findings
 from .options import NumberOrAuto, Pair, model_options, target_options
 from .summary import summarise, tell
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from ..explain import CHECKPOINT_SECONDS, steps
+from ..loop import CHECKPOINT_SECONDS, steps
+from ..matching import DISTANCES, MASK_PROB, cache_folder, open_gallery
+from ..matching import match as find_match
 from ..runtimes import load_model
-from ..runtimes.similarity import DISTANCES, MASK_PROB, cache_folder, open_gallery
-from ..runtimes.similarity import match as find_match
 from .explain import RUN, check_writable, earlier, elsewhere, finish, watch
 from .options import Pair, estimator_option, model_options
 

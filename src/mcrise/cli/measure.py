@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from .. import record as records
-from ..explain import CHECKPOINT_SECONDS, steps
+from ..loop import CHECKPOINT_SECONDS, steps
 from ..metrics import METRICS, STEP, check_step, measure, rank
 from ..runtimes import load_model
 from .explain import RUN, check_writable, earlier, elsewhere, home, known, watch, writing

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..errors import InputError
-from ..explain import CHECKPOINT_SECONDS
+from ..loop import CHECKPOINT_SECONDS
 from ..runtimes import load_model
 
 
@@ -29,12 +29,12 @@ def serve(
         import uvicorn
         from threadpoolctl import threadpool_limits
 
-        from ..server import create_app
+        from ..page.app import create_app
     except ImportError as error:
         raise InputError(
             f"The page needs {error.name}, which is not installed: pip install 'mcrise[web]'."
         ) from None
-    from ..jobs import Jobs, warm_up
+    from ..page.jobs import Jobs, warm_up
 
     models = {Path(spec).stem: load_model(spec) for spec in specs}
     if len(models) < len(specs):

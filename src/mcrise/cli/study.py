@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
-from .. import cluster
-from ..datasets import SPLIT, open_dataset
 from ..errors import InputError, McriseError
 from ..record import DEFAULT, ESTIMATORS
-from ..results import TABLE, write_results
 from ..runtimes import load_model
-from ..storage import Storage
-from ..study import Study, sample
-from ..tasks import METHODS, Settings
+from ..study import crew as cluster
+from ..study.datasets import SPLIT, open_dataset
+from ..study.results import TABLE, write_results
+from ..study.storage import Storage
+from ..study.study import Study, sample
+from ..study.tasks import METHODS, Settings
 from .options import NumberOrAuto, Pair, model_options
 
 
@@ -154,7 +154,7 @@ def check_packages(settings: Settings) -> None:
 
 def follow(run: Iterator[Study], watched: bool) -> None:
     if watched:
-        from ..progress import with_study_progress
+        from ..study.progress import with_study_progress
 
         run = with_study_progress(run)
     for _ in run:

@@ -17,7 +17,7 @@ from ..model import Model
 from ..reading import Finding, Reading, read
 from ..record import Record
 from ..runtimes import load_model
-from ..whatif import (
+from ..trials import (
     Trial,
     smallest_flip,
     stroke_of,
@@ -26,7 +26,7 @@ from ..whatif import (
     try_out,
     try_region,
 )
-from ..whatif import compare as compare_classes
+from ..trials import compare as compare_classes
 from .explain import home
 from .options import estimator_option, model_options
 

@@ -20,16 +20,18 @@ from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
 
-from . import fills as fill_kinds
-from .demo.signs import SIGNS
-from .errors import InputError, McriseError
+from .. import fills as fill_kinds
+from ..demo.signs import SIGNS
+from ..errors import InputError, McriseError
+from ..images import png
+from ..model import Model
+from ..reading import read
+from ..record import DEFAULT, ESTIMATORS, Record
+from ..report import WEB, Chapter, pack, reading_json, render, swatch
+from ..trials import Stroke, subtract, try_out
+from ..version import VERSION
 from .guard import Guard
-from .images import png
 from .jobs import OPEN, Job, Jobs, Order, QueueFull, UnknownJob
-from .model import Model
-from .reading import read
-from .record import DEFAULT, ESTIMATORS, Record
-from .report import WEB, Chapter, pack, reading_json, render, swatch
 from .shelf import Shelf
 from .uploads import (
     LONGEST_SIDE,
@@ -40,8 +42,6 @@ from .uploads import (
     check_picture,
     rendering,
 )
-from .version import VERSION
-from .whatif import Stroke, subtract, try_out
 
 MOST_MASKS = 100_000
 POLL_SECONDS = 0.1

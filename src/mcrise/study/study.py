@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError, McriseError
+from ..loop import whole_chunks
+from ..masks import CHUNK
+from ..version import VERSION
 from .datasets import Example, truth_of
-from .errors import InputError, McriseError
-from .explain import whole_chunks
-from .masks import CHUNK
 from .storage import Storage, read_all
 from .tasks import Answer, Failure, Scores, Settings, Task
-from .version import VERSION
 
 TASK_CHUNKS = 8  # a task asks for 512 masks: seconds of work, so that long images are shared out
 N_EXAMPLES = 6  # images whose rankings are shown in the sheet of pictures

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from .errors import InputError
+from ..errors import InputError
 
 AT_ONCE = 16  # files read together: from an object store each takes a while to come
 

@@ -6,8 +6,8 @@ from PIL import Image
 
 import mcrise
 from mcrise.cli import cli
+from mcrise.matching import distances_to, match, open_gallery
 from mcrise.model import Model
-from mcrise.runtimes.similarity import distances_to, match, open_gallery
 from planted import Counting
 from planted_reading import shared_data
 

@@ -21,10 +21,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .errors import InputError, McriseError
-from .explain import CHECKPOINT_SECONDS, checkpointed, last, steps, whole_chunks
-from .model import Model
-from .record import Record, load
+from ..errors import InputError, McriseError
+from ..loop import CHECKPOINT_SECONDS, checkpointed, last, steps, whole_chunks
+from ..model import Model
+from ..record import Record, load
 
 MOST_QUEUED = 16
 MOST_HELD = 8  # records in memory

@@ -5,8 +5,8 @@ import pytest
 
 import mcrise
 from mcrise.errors import InputError, ModelError, RecordError
-from mcrise.explain import checkpointed, steps
 from mcrise.images import unit_float
+from mcrise.loop import checkpointed, steps
 from mcrise.masks import CHUNK
 from mcrise.record import load
 from planted import Counting, PatchModel, constant_model, gray_image, photo

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ..errors import InputError, ModelError
-from ..model import Model
-from ..record import write_atomically
+from .errors import InputError, ModelError
+from .model import Model
+from .record import write_atomically
 
 DISTANCES = ("euclidean", "cosine")
 MASK_PROB = 0.1  # as in the paper: with half of the query painted, no person is left to match

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import fills as fill_kinds
-from .baselines import LIME_SAMPLES, lime_importance, random_ranking
-from .blend import paint
-from .errors import InputError, McriseError, ModelError
-from .explain import (
+from .. import fills as fill_kinds
+from ..blend import paint
+from ..errors import InputError, McriseError, ModelError
+from ..images import View, png
+from ..loop import (
     CAP,
     TOLERANCE,
     ask,
@@ -29,11 +29,11 @@ from .explain import (
     last,
     whole_chunks,
 )
-from .images import View, png
-from .masks import Plan, draw
-from .metrics import METRICS, STEP, Ranking, check_step, measure, rank, rank_importance
-from .model import Model
-from .record import DEFAULT, ESTIMATORS, Record
+from ..masks import Plan, draw
+from ..metrics import METRICS, STEP, Ranking, check_step, measure, rank, rank_importance
+from ..model import Model
+from ..record import DEFAULT, ESTIMATORS, Record
+from .baselines import LIME_SAMPLES, lime_importance, random_ranking
 from .storage import Storage
 
 METHODS = ("debiased", "lime", "mcrise", "random", "rise")

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from .blend import THREADS
-from .errors import McriseError, ModelError
-from .runtimes import load_model
+from ..blend import THREADS
+from ..errors import McriseError, ModelError
+from ..runtimes import load_model
 from .study import Study
 from .tasks import Answer, Failure, Settings, Task, Worker
 

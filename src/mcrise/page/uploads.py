@@ -7,12 +7,12 @@ import numpy as np
 from fastapi import HTTPException, Request
 from PIL import Image
 
-from . import fills as fill_kinds
-from .errors import InputError
-from .fills import Fill
-from .images import View, unit_float
+from .. import fills as fill_kinds
+from ..errors import InputError
+from ..fills import Fill
+from ..images import View, unit_float
+from ..masks import Plan
 from .jobs import Order
-from .masks import Plan
 
 MOST_BYTES = 20 * 2**20
 MOST_PIXELS = 40_000_000  # unpacked

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
-from .images import unit_float
-from .metrics import Ranking, rank_importance
-from .model import Model
+from ..errors import InputError
+from ..images import unit_float
+from ..metrics import Ranking, rank_importance
+from ..model import Model
 
 LIME_SAMPLES = 1000
 

@@ -19,10 +19,10 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 import mcrise
-from mcrise.jobs import Jobs, Order
 from mcrise.model import Model
-from mcrise.server import create_app, follow
-from mcrise.uploads import MOST_BYTES
+from mcrise.page.app import create_app, follow
+from mcrise.page.jobs import Jobs, Order
+from mcrise.page.uploads import MOST_BYTES
 from planted import PatchModel, photo
 from serving import sign_bytes, wait
 

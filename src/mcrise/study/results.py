@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
-from .images import read
-from .metrics import METRICS, TITLES, direction
+from ..errors import InputError
+from ..images import read
+from ..metrics import METRICS, TITLES, direction
+from ..version import VERSION
 from .storage import Storage
 from .study import N_EXAMPLES, Study, write
 from .tasks import SHOWN
-from .version import VERSION
 
 COLUMNS = {
     "image": "string",
@@ -251,7 +251,7 @@ def versions() -> str:
 
 def example_sheet(out: Storage, shown: Sequence[tuple[int, list[Row]]]) -> bytes | None:
     """A few images with the pixels that each method would paint first."""
-    from .plots import figure_png, plot_sheet
+    from ..plots import figure_png, plot_sheet
 
     lines = []
     for image, rows in shown:

@@ -10,7 +10,7 @@ from mcrise.demo.signs import SIGNS
 from mcrise.fills import RGBWK
 from mcrise.model import as_model
 from mcrise.reading import read
-from mcrise.whatif import (
+from mcrise.trials import (
     Stroke,
     compare,
     repaint,

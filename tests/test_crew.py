@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mcrise import ModelError
-from mcrise.cluster import Processes, Recipe, run
-from mcrise.tasks import Settings
+from mcrise.study.crew import Processes, Recipe, run
+from mcrise.study.tasks import Settings
 from planted_study import HANGS, KILLS, RAISES
 from test_study import command, finish, make_images, make_study, ran, table
 

@@ -1,0 +1,1 @@
+"""Studies: many images, several methods, on the cores of this machine or on a cluster."""
