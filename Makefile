@@ -3,11 +3,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MPLBACKEND := Agg
 
-MCRISE_DATA ?= ../shared/data
+export MCRISE_DATA ?= ../shared/data
 STUDY = $(BIN)/mcrise study --seed 0 --methods lime,rise,mcrise,random \
   --estimators paper,centered,smooth
 
-.PHONY: demo test chromium check bench study study-networks figures clean
+.PHONY: demo test chromium check api bench study study-networks figures clean
 
 demo: $(VENV)/.run
 	$(BIN)/mcrise demo --out mcrise-demo
@@ -26,7 +26,11 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-BENCHMARKS := overhead memory growth calls stopping findings chance serving scaling sanity
+# docs/api.md, from the docstrings.
+api: $(VENV)/.run
+	$(BIN)/python docs/make_api.py
+
+BENCHMARKS := overhead memory growth calls stopping claims findings chance serving scaling sanity versions
 bench: $(VENV)/.bench
 	for file in $(BENCHMARKS); do $(BIN)/python benchmarks/$$file.py || exit 1; done
 

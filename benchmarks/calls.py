@@ -22,9 +22,8 @@ import numpy as np
 
 import networks
 from mcrise import Model, Record, explain, load, steps
-from mcrise.estimate import estimate
+from mcrise.estimators import ESTIMATORS
 from mcrise.masks import CHUNK
-from mcrise.record import ESTIMATORS
 from mcrise.study.datasets import gtsrb
 from table import report
 
@@ -119,11 +118,9 @@ def measure(run: Record, reference: Record) -> Iterator[dict[str, Any]]:
     estimates by `centered`, which is the same with less noise.
     """
     truths = {
-        (target, formula): estimate(
-            reference.plan, reference.masks(), reference.scores_of(column), formula
-        )
+        (target, estimator): reference.maps(column, estimator)
         for column, target in enumerate(pick_classes(run))
-        for formula in ("centered", "rise", "debiased")
+        for estimator in ("centered", "rise", "debiased")
     }
     for n_masks in SIZES:
         if n_masks > run.n_masks:
@@ -131,10 +128,10 @@ def measure(run: Record, reference: Record) -> Iterator[dict[str, Any]]:
         errors, covers = defaultdict(list), defaultdict(list)
         for part in parts(run, n_masks):
             for target, estimator in itertools.product(pick_classes(run), ESTIMATORS):
-                truth, truth_se = truths.get((target, estimator)) or truths[target, "centered"]
+                truth = truths.get((target, estimator), truths[target, "centered"])
                 maps = part.maps(target, estimator)
-                off = np.square(maps.values - truth, dtype=np.float64)
-                noise = np.square(truth_se, dtype=np.float64)
+                off = np.square(maps.values - truth.values, dtype=np.float64)
+                noise = np.square(truth.se, dtype=np.float64)
                 errors[target, estimator].append(float((off - noise).mean()))
                 inside = off <= 4 * (np.square(maps.se, dtype=np.float64) + noise)
                 covers[target, estimator].append(float(inside.mean()))

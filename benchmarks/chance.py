@@ -15,10 +15,9 @@ from mcrise.demo.signs import washed_out_priority_road
 from mcrise.images import View
 from mcrise.loop import explain
 from mcrise.masks import CHUNK, Plan
-from mcrise.reading import read
+from mcrise.reading import read_maps
 from mcrise.record import Record
 from mcrise.runtimes import load_model
-from mcrise.trials import subtract
 
 RESULTS = Path(__file__).with_name("results") / "chance.json"
 SIZE = (96, 96)
@@ -40,11 +39,11 @@ def difference_coverage(n_masks: int, n_seeds: int, n_long: int) -> dict[str, fl
     model, sign = load_model("demo"), washed_out_priority_road()
     long = explain(sign, model, n_masks=n_long, mask_prob=0.15, seed=99)
     pair = long.resolve("priority road"), long.resolve("no vehicles")
-    truth = subtract(long, *pair).maps(0, "centered")
+    truth = long.maps(pair[0], "centered", against=pair[1])
     inside, own, apart = [], [], []
     for seed in range(n_seeds):
         record = explain(sign, model, n_masks=n_masks, mask_prob=0.15, seed=seed)
-        maps = subtract(record, *pair).maps(0, "centered")
+        maps = record.maps(pair[0], "centered", against=pair[1])
         error = np.hypot(maps.se, truth.se)
         inside.append(np.abs(maps.values - truth.values) <= 1.96 * error)
         own.append(np.mean(maps.se**2))
@@ -58,7 +57,7 @@ def main() -> None:
     for estimator, n_classes in (("centered", 1), ("smooth", 1), ("smooth", 10)):
         records = [noise_record(seed, 1024, n_classes) for seed in range(100)]
         started = time.perf_counter()
-        silent = sum(not read(record, 0, estimator).findings for record in records)
+        silent = sum(not read_maps(record, 0, estimator).findings for record in records)
         seconds = (time.perf_counter() - started) / len(records)
         name = f"{estimator} of {n_classes}"
         print(f"pure noise, {name}: no finding in {silent} of 100 seeds, {seconds:.2f} s a reading")

@@ -19,7 +19,7 @@ import mcrise
 from calls import DATA
 from mcrise import Maps, Model, Record
 from mcrise.demo.signs import SIGNS
-from mcrise.images import read
+from mcrise.images import open_picture
 from mcrise.plots import plot_maps, plot_methods, plot_rise, save
 from mcrise.study.baselines import lime_importance
 from mcrise.study.datasets import open_dataset, truth_of
@@ -92,7 +92,7 @@ def misclassified(path: Path, examples: Sequence[Any], model: Model, n_masks: in
     """A real sign that the network gets wrong: the true class above, the predicted one below."""
     for example in examples:
         truth = truth_of(example, model.labels)
-        pixels = model.view(np.asarray(read(example.path)[0])).pixels
+        pixels = model.view(np.asarray(open_picture(example.path)[0])).pixels
         scores = model(pixels[None])[0]
         if int(scores.argmax()) != truth and scores[truth] > 0.02:
             record: Record = mcrise.explain(example.path, model, n_masks=n_masks)

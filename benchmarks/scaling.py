@@ -21,23 +21,24 @@ import numpy as np
 
 from calls import DATA
 from mcrise import load_model
+from mcrise.brief import Brief
 from mcrise.study.crew import Crew, OnRay, Processes, Recipe, run
 from mcrise.study.datasets import open_dataset
 from mcrise.study.results import TABLE, write_results
 from mcrise.study.storage import Storage
 from mcrise.study.study import Study, sample
-from mcrise.study.tasks import Settings
+from mcrise.study.tasks import Protocol
 from table import report
 
 N_IMAGES, N_MASKS, BATCH, ROUNDS = 40, 256, 32, 2
-SETTINGS = Settings(methods=("mcrise",), n_masks=N_MASKS)
+PROTOCOL = Protocol(methods=("mcrise",), brief=Brief(n_masks=N_MASKS))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, default=DATA, help="holds gtsrb/")
     examples = sample(open_dataset(parser.parse_args().data / "gtsrb"), N_IMAGES, 0)
-    recipe = Recipe("demo", {}, SETTINGS)
+    recipe = Recipe("demo", {}, PROTOCOL)
     with tempfile.TemporaryDirectory() as folder:
         rows = []
         for number in range(ROUNDS):
@@ -57,10 +58,10 @@ def main() -> None:
 
 def study_seconds(examples: list[Any], out: str, crew: Crew) -> float:
     """From the moment all workers are ready."""
-    study = Study(examples, SETTINGS, "demo", None, Storage(out))
+    study = Study(examples, PROTOCOL, "demo", None, Storage(out))
     started = 0.0
     for _ in run(study, crew):
-        n_ready = len(crew.idle) + sum(job.task is not None for job in crew.jobs.values())
+        n_ready = len(crew.idle) + sum(errand.task is not None for errand in crew.errands.values())
         if not started and n_ready == crew.n_workers:
             started = time.monotonic()
             n_before = len(study.done)

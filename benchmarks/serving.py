@@ -135,10 +135,9 @@ def submit(address: str, sign: str) -> str:
 def generated() -> dict[str, Any]:
     """Requests made from the schema, as in the tests, but a thousand."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-    from test_server import PLANTED, generated_requests
-
     from mcrise.page.app import create_app
     from mcrise.page.jobs import Jobs
+    from test_app import PLANTED, generated_requests
 
     with tempfile.TemporaryDirectory() as folder:
         jobs = Jobs(Path(folder), {"planted": PLANTED})

@@ -4,7 +4,9 @@ import itertools
 
 import numpy as np
 
+from mcrise.estimators import ESTIMATORS
 from mcrise.masks import Masks, Plan, draw, enlargement
+from mcrise.sample import Sample
 
 
 def gray_image(rows, cols):
@@ -48,6 +50,13 @@ def draw_many(plan, n_chunks):
     return Masks(
         np.concatenate([p.cells for p in parts]), np.concatenate([p.shifts for p in parts])
     )
+
+
+def estimated(plan, masks, scores, estimator="centered", kind="any"):
+    """Values and standard errors of the maps of some scores (N,), and notes."""
+    sample = Sample(plan, masks, [np.asarray(scores)[:, None]], kind)
+    made = ESTIMATORS[estimator].prepare(sample).maps(sample.column(0))
+    return made.values, made.se, made.notes
 
 
 def every_mask(n_cells, n_fills, mask_prob):

@@ -10,6 +10,8 @@ import time
 
 import numpy as np
 
+from mcrise import Model
+
 N_CALLS = {"images": 0}
 RAISES, HANGS, KILLS = 17, 18, 19  # columns of images that do so
 
@@ -20,6 +22,9 @@ def tint(images):
     half = images.shape[2] // 2
     red = images[:, :, :half, 0].mean(axis=(1, 2), dtype=np.float64) / 255
     return np.stack([red, 1 - red], axis=1)
+
+
+model = Model(tint, labels=("red", "other"))
 
 
 def slow_tint(images):

@@ -270,7 +270,7 @@ BAD_INPUT = {
     ),
     "an estimator that is none": (
         explain("--estimator", "mean"),
-        "'mean' is not one of",
+        "The estimator is 'mean', but it must be one of rise, ",
     ),
     "a plan other than that in the folder": (
         explain("--seed", "1"),
@@ -302,7 +302,7 @@ BAD_INPUT = {
     ),
     "a file of no known kind": (
         with_model("photo.png"),
-        "'photo.png', but an .onnx, .pt or .pt2 file, package.module:callable or demo is needed",
+        "'photo.png', but an .onnx, .pt, .pt2 file, package.module:callable or demo is needed",
     ),
     "a module that does not exist": (
         with_model("none:f"),
@@ -338,7 +338,8 @@ BAD_INPUT = {
     ),
     "a record to continue with another model": (
         ("explain", "--more", "out", "--model", "bad_models:raises"),
-        "Error: The record is of the model 'bad_models:steady",
+        "Error: Record of another run (other model (bad_models:steady in the record, "
+        "bad_models:raises now))",
     ),
     "neither an image nor a record to continue": (
         ("explain", "--model", "bad_models:steady"),
@@ -434,19 +435,23 @@ def test_logits_are_explained_once_they_are_called_what_they_are(mcrise_command,
     assert mcrise.load("second").kind == "any"
 
 
-def test_an_unknown_target_costs_one_chunk_and_not_the_run(mcrise_command, desk):
-    command = explain("--n-masks", "640", "--target", "yeild", "--out", "new")
-    assert mcrise_command(*command)[0] == 2
-    assert sys.modules["bad_models"].n_calls == 3  # the untouched image and two batches of 32
+def test_an_unknown_target_costs_the_untouched_image_and_a_second_one_a_chunk(mcrise_command, desk):
+    command = explain("--n-masks", "640", "--mask-prob", "0.3", "--out", "new")
+    assert mcrise_command(*command, "--target", "yeild")[0] == 2
+    assert sys.modules["bad_models"].n_calls == 1
+    sys.modules["bad_models"].n_calls = 0
+    assert mcrise_command(*command, "--target", "yield", "--target", "yeild")[0] == 2
+    assert sys.modules["bad_models"].n_calls == 1 + 2 + 1  # two batches of 32, and one again
 
 
 def test_after_a_failure_the_chunks_before_it_are_saved_and_the_same_command_goes_on(
     mcrise_command, desk, monkeypatch
 ):
     command = explain("--model", "bad_models:failing_sometimes", "--n-masks", "256",
-                      "--out", "resumed")  # fmt: skip
-    # One call for the untouched image, then two batches of 32 a chunk: the sixth is in chunk 2.
-    monkeypatch.setenv("FAILS_AT_CALL", "6")
+                      "--mask-prob", "0.3", "--trials", "none", "--out", "resumed")  # fmt: skip
+    # One call for the untouched image, then two batches of 32 a chunk, the first of them again for
+    # jitter: the seventh is in chunk 2.
+    monkeypatch.setenv("FAILS_AT_CALL", "7")
     code, _, stderr = mcrise_command(*command)
     assert code == 1
     assert_one_sentence(stderr, "Failed at chunk 2: the model raised OSError: the other machine is "
@@ -456,7 +461,7 @@ def test_after_a_failure_the_chunks_before_it_are_saved_and_the_same_command_goe
     monkeypatch.delenv("FAILS_AT_CALL")
     sys.modules["bad_models"].n_calls = 0
     assert mcrise_command(*command)[0] == 0
-    assert sys.modules["bad_models"].n_calls == 4  # chunks 2 and 3, and nothing again
+    assert sys.modules["bad_models"].n_calls == 2 + 4  # is it still the model, chunks 2 and 3
 
     assert mcrise_command(*command, "--out", "whole")[0] == 0
     resumed, whole = mcrise.load("resumed"), mcrise.load("whole")
@@ -464,11 +469,13 @@ def test_after_a_failure_the_chunks_before_it_are_saved_and_the_same_command_goe
         np.testing.assert_array_equal(resumed.scores[chunk], whole.scores[chunk])
 
 
-def test_a_finished_run_is_drawn_again_without_calls(mcrise_command, desk):
-    code, stdout, stderr = mcrise_command(*explain("--target", "Yield", "--json"))
+def test_a_finished_run_is_drawn_again_when_its_model_is_recognised(mcrise_command, desk):
+    code, stdout, stderr = mcrise_command(
+        *explain("--target", "Yield", "--json", "--trials", "none")
+    )
     assert (code, stderr) == (0, "")
     assert json.loads(stdout)["maps"][0]["label"] == "yield"
-    assert sys.modules["bad_models"].n_calls == 0
+    assert sys.modules["bad_models"].n_calls == 2  # the untouched image and one batch
 
 
 def test_the_command_as_a_process_leaves_no_traceback(desk):

@@ -50,7 +50,7 @@ def test_quiet_says_nothing(image, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_finished_run_is_drawn_again_without_calls_and_more_masks_go_on(image, monkeypatch):
+def test_a_finished_run_is_recognised_and_drawn_again_and_more_masks_go_on(image, monkeypatch):
     monkeypatch.chdir(image.parent)
     (image.parent / "counted.py").write_text(
         "import numpy as np\n"
@@ -60,16 +60,22 @@ def test_a_finished_run_is_drawn_again_without_calls_and_more_masks_go_on(image,
         "    red = images[..., 0].mean((1, 2)) / 255\n"
         "    return np.stack([red, 1 - red], axis=1)\n"
     )
-    arguments = ("explain", image, "--model", "counted:model", "--quiet", "--size", "32x32")
+    arguments = ("explain", image, "--model", "counted:model", "--quiet", "--size", "32x32",
+                 "--mask-prob", 0.3)  # fmt: skip
     run(*arguments, "--n-masks", 128)
     import counted
 
-    assert counted.calls.count(32) == 128 / 32  # the others: the untouched image, and findings
-    n_calls = len(counted.calls)
+    # One batch is asked twice, for jitter; the others: the untouched image, and findings.
+    assert counted.calls.count(32) == 128 / 32 + 1
+    counted.calls.clear()
     run(*arguments, "--n-masks", 128)
-    assert len(counted.calls) == n_calls
+    assert counted.calls == [1, 32]  # is it still the model of the record?
+    counted.calls.clear()
+    run("show", image.with_name("stop.png.mcrise"))
+    assert counted.calls == []
     run(*arguments, "--n-masks", 256)
-    assert counted.calls.count(32) == 256 / 32
+    assert counted.calls[:2] == [1, 32]
+    assert counted.calls.count(32) == 1 + 128 / 32
 
 
 def test_overwrite_replaces_another_run(image):
@@ -86,8 +92,12 @@ def test_show_draws_other_classes_and_estimators_without_a_model(image, capsys):
     out = capsys.readouterr().out
     assert "yield: 64 masks" in out
     assert "no entry: 64 masks" in out
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     run("show", folder / "run.npz", "--estimator", "debiased")
-    assert (folder / "rise.png").exists()
+    assert (folder / "rise-debiased.png").exists()
+    run("show", folder, "--target", "no entry")
+    assert (folder / "maps-no-entry.png").exists()
+    assert all(path.read_bytes() == content for path, content in before.items())  # kept beside
 
 
 def test_colors_and_fills_are_the_same_option(image):

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+import mcrise
 from mcrise import ModelError
-from mcrise.study.crew import Processes, Recipe, run
-from mcrise.study.tasks import Settings
+from mcrise.study.crew import Processes, Recipe, restore, run
+from mcrise.study.tasks import Protocol
 from planted_study import HANGS, KILLS, RAISES
-from test_study import command, finish, make_images, make_study, ran, table
+from test_study import BRIEF, command, finish, make_images, make_study, ran, table
 
 HERE = Path(__file__).parent
+SOURCE = Path(mcrise.__file__).parents[1]
 TABLES = ("results.parquet", "summary.md", "summary.csv")
 
 
@@ -54,9 +56,9 @@ def test_any_number_of_processes_gives_the_same_table(tmp_path):
     assert ran(tmp_path, "--workers", "1", out="one").returncode == 0
     assert ran(tmp_path, "--workers", "3", out="three").returncode == 0
     assert tables(tmp_path / "one") == tables(tmp_path / "three")
-    settings = Settings(methods=("mcrise", "random", "rise"), n_masks=128, grid=(3, 3), step=0.1)
+    protocol = Protocol(("mcrise", "random", "rise"), BRIEF, step=0.1)
     model = json.loads((tmp_path / "one/study.json").read_text())["model"]  # as summaries name it
-    finish(make_study(tmp_path, settings, out="here", model=model))
+    finish(make_study(tmp_path, protocol, out="here", model=model))
     assert tables(tmp_path / "one") == tables(tmp_path / "here")
 
 
@@ -100,7 +102,7 @@ def test_without_keep_going_a_poisonous_image_ends_the_study(tmp_path):
 def test_a_worker_without_the_model_is_one_sentence(tmp_path):
     make_images(tmp_path / "images", 1)
     study = make_study(tmp_path)
-    crew = Processes(Recipe("gone.onnx", {}, study.settings), 1)
+    crew = Processes(Recipe("gone.onnx", {}, study.protocol), 1)
     with pytest.raises(ModelError, match=r"A worker cannot start: The model gone\.onnx does not"):
         list(run(study, crew))
 
@@ -108,7 +110,7 @@ def test_a_worker_without_the_model_is_one_sentence(tmp_path):
 def test_a_worker_with_another_model_is_refused(tmp_path):
     make_images(tmp_path / "images", 1)
     study = make_study(tmp_path)
-    crew = Processes(Recipe("planted_study:tint", {}, study.settings, "another", str(HERE)), 1)
+    crew = Processes(Recipe("planted_study:tint", {}, study.protocol, "another", str(HERE)), 1)
     with pytest.raises(ModelError, match="but that of the study is 'another'"):
         list(run(study, crew))
 
@@ -128,10 +130,24 @@ def test_a_worker_in_the_middle_of_a_call_ends_with_a_killed_driver(tmp_path):
 def test_workers_that_die_at_the_start_end_the_study(tmp_path):
     make_images(tmp_path / "images", 1)
     study = make_study(tmp_path)
-    crew = Processes(Recipe("planted_exit:model", {}, study.settings, folder=str(tmp_path)), 1)
+    crew = Processes(Recipe("planted_exit:model", {}, study.protocol, folder=str(tmp_path)), 1)
     (tmp_path / "planted_exit.py").write_text("import os; os._exit(7)")
     with pytest.raises(ModelError, match=r"cannot start: .* ended \(exit code 7\)"):
         list(run(study, crew))
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "socket"])
+def test_a_file_beside_the_images_is_not_taken_for_a_module(tmp_path, name):
+    """Images come from anywhere, and code may lie among them."""
+    images = make_images(tmp_path / "images", 1)
+    (images / f"{name}.py").write_text("open('ran', 'w').close()\nraise SystemExit\n")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("mcrise"), "study", ".", "--model", "demo", "--out",
+         tmp_path / "out", "--methods", "random", "--step", "0.5", "--workers", "1"],
+        cwd=images, env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert not (images / "ran").exists()
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_driver_killed_and_started_again_repeats_no_finished_image(tmp_path):
@@ -164,7 +180,9 @@ def ray_cluster():
     """A head and a second node on this machine, a core each; yields its address and both."""
     from ray.cluster_utils import Cluster
 
-    os.environ["PYTHONPATH"] = str(HERE)  # where the nodes find the planted models
+    before = os.environ.get("PYTHONPATH")
+    # Where the nodes find the planted models.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), *([before] if before else [])])
     cluster = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
     )
@@ -172,7 +190,7 @@ def ray_cluster():
         yield cluster
     finally:
         cluster.shutdown()
-        del os.environ["PYTHONPATH"]
+        restore("PYTHONPATH", before)
 
 
 @pytest.mark.filterwarnings("default")

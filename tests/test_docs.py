@@ -1,5 +1,7 @@
 """What we show, we run: the README's blocks and the examples."""
 
+import email
+import importlib.util
 import re
 import shlex
 import shutil
@@ -9,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import mcrise
 from mcrise.cli import cli
 from mcrise.demo import MODEL
 from mcrise.demo.signs import stop
+from test_layers import LAYERS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -42,7 +46,8 @@ def user(tmp_path, monkeypatch):
 
 def test_the_python_block_of_the_readme_runs(user):
     (block,) = blocks("python")
-    exec(block.replace("n_masks=1000", "n_masks=64"), {})
+    less = block.replace('"stop.png", model)', '"stop.png", model, n_masks=64)')
+    exec(less.replace('"blur:8"])', '"blur:8"], n_masks=64)'), {})
     assert (user / "stop-maps.png").exists()
 
 
@@ -72,6 +77,15 @@ def test_the_commands_of_the_page_on_studies_run(user):
     assert Path("photo.jpg.mcrise/curves.png").exists()
 
 
+def test_the_page_of_the_api_is_what_the_docstrings_say():
+    spec = importlib.util.spec_from_file_location("make_api", ROOT / "docs" / "make_api.py")
+    make_api = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_api)
+    shown = [name for names in make_api.SECTIONS.values() for name in names]
+    assert sorted(shown) == mcrise.__all__
+    assert make_api.PAGE.read_text(encoding="utf-8") == make_api.page(), "run `make api`"
+
+
 @pytest.mark.parametrize(
     "page", ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 )
@@ -79,6 +93,36 @@ def test_what_a_page_links_to_is_there(page):
     links = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / page).read_text())
     assert links or page != "README.md"
     assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+
+
+def test_the_import_graph_names_every_module_of_the_method_and_every_package():
+    drawn = blocks("", (ROOT / "CONTRIBUTING.md").read_text())[0]
+    packages = {f"{layer.partition('.')[0]}/" for layer in LAYERS if "." in layer}
+    modules = {layer for layer in LAYERS if "." not in layer and f"{layer}/" not in packages}
+    assert (packages | modules) - set(drawn.split()) == set()
+
+
+def test_the_page_of_a_package_index_links_to_nothing_it_lacks(tmp_path):
+    """An index shows the long description, where relative links and pictures lead nowhere."""
+    pytest.importorskip("setuptools", minversion="77")
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    package = tmp_path / "src" / "mcrise"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    shutil.copy(ROOT / "src" / "mcrise" / "version.py", package)
+    code = "import setuptools.build_meta as b; print(b.prepare_metadata_for_build_wheel('.'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    folder = tmp_path / done.stdout.split()[-1]
+    metadata = email.message_from_bytes((folder / "METADATA").read_bytes())
+    shown = metadata.get_payload()
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert shown.startswith("# mcrise\n")
+    assert "(`docs/method.md`)" in shown
+    assert "![" not in shown
+    assert re.findall(r"\]\((?!https?:)[^)]*\)", shown) == []
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,26 @@
+import json
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from PIL import Image
 
-from mcrise.errors import InputError
+from mcrise.errors import InputError, RecordError
 from mcrise.fills import (
     CUBE8,
+    FILL_KINDS,
     RGBWK,
     Blur,
+    Color,
+    Fill,
     Gray,
     Hue,
     Mean,
     Noise,
     Picture,
     Solid,
+    as_fills,
+    checked,
     from_json,
     parse,
 )
@@ -51,9 +59,13 @@ def test_a_list_mixes_colors_palettes_and_other_fills_in_its_order():
 @pytest.mark.parametrize(
     ("text", "hint"),
     [("rde", "'red'"), ("purpel", "'purple'"), ("blurr:3", "'blur'"), ("#12", "CSS names"),
-     ("rgbkw", "'rgbwk'"), ("blur:much", "number after the colon"), ("blur:-2", "above 0"),
+     ("rgbkw", "'rgbwk'"), ("blur:much", "number after the colon"), ("blur:-2", "0.01 to 1000"),
      ("red,green,red", "twice"), ("", "not a color"), ("noise:x", "whole number"),
-     ("picture:none.png", "does not exist"), ("auto", "from an image")],
+     ("picture:none.png", "does not exist"), ("auto", "from an image"), ("picture", "a file"),
+     ("blur:0", "0.01 to 1000"), ("blur:1e-200", "0.01 to 1000"), ("blur:nan", "0.01 to 1000"),
+     ("blur:1001", "0.01 to 1000"), ("hue:inf", "not an angle"), ("hue:nan", "not an angle"),
+     (f"noise:{2**64}", "up to 2"), ("noise:-1", "whole number"), ("gray:3", "gray alone"),
+     ("noise:" + 5000 * "9", "whole number"), ("solid:red", "not a color")],
 )  # fmt: skip
 def test_what_cannot_be_read_gets_a_sentence_with_the_nearest_name(text, hint):
     with pytest.raises(InputError, match=hint.replace("(", r"\(")):
@@ -69,7 +81,37 @@ def test_auto_finds_the_colors_of_the_image_most_frequent_first():
     assert {second, third} == {(0, 0, 0), (0, 0, 250)}
 
 
-@pytest.mark.parametrize("fill", [Blur(2), Gray(), Hue(120), Mean(), Noise(3), Solid((9, 8, 7))])
+@pytest.mark.parametrize("given", [2**64, -1, 1.5])
+def test_a_seed_of_noise_is_a_whole_number_of_64_bits(given):
+    with pytest.raises(InputError, match="from 0 up to"):
+        Noise(given)
+
+
+def test_a_list_mixes_words_palettes_and_fills():
+    image = np.full((4, 4, 3), (200, 30, 30), np.uint8)
+    given = ["red", " #0f0 ", Solid((1, 2, 3)), "rgb(4,5,6)", "blur:8", "auto:1"]
+    expected = ["red", "#0f0", "#010203", "rgb(4,5,6)", "blur:8", "#c81e1e"]
+    assert names(as_fills(given, image)) == expected
+    assert parse(given, image) == as_fills(given, image)
+    assert parse(["rgbwk", Gray()]) == (*RGBWK, Gray())
+    assert parse(RGBWK) == RGBWK
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [([], "0 fills"), (["red", 7], "7 is not a fill"), (["auto"], "from an image"),
+     (["rgbwk", Solid((0, 0, 0), "red")], "twice")],
+)  # fmt: skip
+def test_a_list_that_cannot_be_fills_gets_a_sentence(given, hint):
+    with pytest.raises(InputError, match=hint):
+        as_fills(given)
+
+
+@pytest.mark.parametrize(
+    "fill",
+    [Blur(2), Blur(0.01), Gray(), Hue(120), Hue(-1e300), Mean(), Noise(3), Noise(2**64 - 1),
+     Solid((9, 8, 7))],
+)  # fmt: skip
 def test_a_fill_renders_a_picture_of_the_images_size_in_range(fill):
     image = unit_float(photo(12, 17))
     rendered = fill.render(image)
@@ -108,6 +150,15 @@ def test_noise_is_the_same_for_the_same_seed_only():
     assert 0.4 < Noise(1).render(unit_float(photo(40, 40))).mean() < 0.6
 
 
+def test_noise_has_the_bits_it_always_had_and_differs_for_all_64_bits_of_its_seed():
+    image = np.zeros((10, 10, 3), np.float32)
+    for seed in (0, 3, 2**63):
+        bits = np.random.Philox(key=[seed, 0]).random_raw(300) >> 40
+        assert np.array_equal(Noise(seed).render(image).ravel() * 2**24, bits)
+    seeds = (0, 2**63, 2**63 + 1, 2**64 - 1)  # as floats, the second and third are one
+    assert len({Noise(seed).render(image).tobytes() for seed in seeds}) == 4
+
+
 def test_the_mean_is_a_solid_fill():
     image = unit_float(photo(10, 10))
     np.testing.assert_allclose(Mean().color(image), image.mean(axis=(0, 1)), atol=1e-6)
@@ -123,6 +174,68 @@ def test_a_picture_is_resized_to_the_image_and_known_by_its_content(tmp_path):
     assert Picture(pixels) != Picture(photo(10, 10, seed=5))
 
 
-@pytest.mark.parametrize("fill", [*RGBWK, Blur(3.5), Gray(), Hue(90), Mean(), Noise(3)])
+@pytest.mark.parametrize(
+    "fill",
+    [*RGBWK, Solid((1, 2, 3)), Blur(3.5), Gray(), Hue(90), Mean(), Noise(2**64 - 1),
+     Picture(photo(3, 4), "other")],
+)  # fmt: skip
 def test_a_fill_survives_saving(fill):
-    assert from_json(fill.to_json()) == fill
+    assert from_json(json.loads(json.dumps(fill.to_json())), fill.array) == fill
+
+
+def test_a_picture_without_its_pixels_is_refused():
+    with pytest.raises(InputError, match="needs uint8 pixels"):
+        from_json(Picture(photo(3, 4)).to_json())
+
+
+def test_a_built_in_fill_names_no_package():
+    assert not any("package" in fill.to_json() for fill in parse("red,mean,blur,gray,hue,noise"))
+
+
+@pytest.mark.parametrize(
+    ("package", "remedy"),
+    [("sepia-fills", "pip install sepia-fills"), (None, "where that fill was defined"),
+     ("--index-url=evil x", "where that fill was defined"), (7, "where that fill was defined")],
+)  # fmt: skip
+def test_a_saved_fill_of_an_unknown_kind_says_what_to_install(package, remedy):
+    with pytest.raises(RecordError, match=f"'nosuch', which this mcrise does not know: .*{remedy}"):
+        from_json({"kind": "nosuch", "package": package})
+
+
+def test_every_fill_says_what_it_does_and_what_it_takes_away():
+    fills = [*parse("red,mean,blur:8,gray,hue:90,noise"), Picture(photo(3, 4), "a cat")]
+    assert {fill.kind for fill in fills} == set(FILL_KINDS)
+    assert [(fill.is_color, fill.deed, fill.takes) for fill in fills] == [
+        (True, "a patch of red", "texture"),
+        (True, "a patch of mean", "texture"),
+        (False, "blurring this part", "sharpness"),
+        (False, "taking the color out of this part", "saturation"),
+        (False, "turning the hue of this part by 90 degrees", "hue"),
+        (False, "covering this part with noise", "texture"),
+        (False, "showing a cat in this part", "content"),
+    ]
+
+
+def test_a_kind_of_fill_without_words_or_pixels_is_an_error_not_a_color():
+    @dataclass(frozen=True)
+    class Silent(Fill):
+        kind = "silent"
+        takes = ""
+
+        def render(self, image):
+            return image
+
+    class Colorless(Color):
+        kind = "colorless"
+
+    for kind, given, hint in [
+        ("silent", Silent, "no deed and no takes"),
+        ("colorless", Colorless, "no color"),
+        ("seven", 7, "is 7"),
+        ("table", dict, "derived from"),
+        ("smear", Blur, "another word"),
+    ]:
+        with pytest.raises(InputError, match=hint):
+            checked(kind, given)
+    with pytest.raises(TypeError, match="abstract"):
+        Silent()

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import mcrise
+from mcrise.archive import load
 from mcrise.errors import InputError, ModelError, RecordError
 from mcrise.images import unit_float
 from mcrise.loop import checkpointed, steps
 from mcrise.masks import CHUNK
-from mcrise.record import load
 from planted import Counting, PatchModel, constant_model, gray_image, photo
 
 MODEL = PatchModel(slice(4, 12), slice(4, 12))
@@ -27,11 +27,11 @@ class FailsAt:
         return MODEL(images)
 
 
-def test_the_model_is_called_on_exactly_the_masks_and_once_on_the_untouched_image():
+def test_the_model_is_called_on_the_masks_once_on_the_untouched_image_and_on_one_batch_twice():
     model = Counting(MODEL)
-    record = mcrise.explain(photo(16, 16), model, n_masks=100, batch_size=16)
+    record = mcrise.explain(photo(16, 16), model, n_masks=100, batch_size=16, mask_prob=0.3)
     assert record.n_masks == 128  # whole chunks
-    assert model.n_images == 128 + 1
+    assert model.n_images == 128 + 1 + 16
     assert set(model.batches) == {1, 16}
     np.testing.assert_allclose(record.untouched, MODEL(photo(16, 16)[None])[0], rtol=1e-6)
 
@@ -48,11 +48,11 @@ def test_a_callable_gets_the_dtype_and_range_of_the_image_it_was_given():
         seen.append((images.dtype, images.shape[1:], images.min(), images.max()))
         return constant_model(images)
 
-    mcrise.explain(photo(16, 24), model, n_masks=64)
-    mcrise.explain(unit_float(photo(16, 24)), model, n_masks=64)
-    for dtype, _, low, high in seen[:3]:
+    mcrise.explain(photo(16, 24), model, n_masks=64, mask_prob=0.3)
+    mcrise.explain(unit_float(photo(16, 24)), model, n_masks=64, mask_prob=0.3)
+    for dtype, _, low, high in seen[:4]:
         assert (dtype, low, high) == (np.uint8, 0, 255)
-    for dtype, shape, low, high in seen[3:]:
+    for dtype, shape, low, high in seen[4:]:
         assert dtype == np.float32
         assert shape == (16, 24, 3)
         assert low >= 0
@@ -104,21 +104,21 @@ def test_no_masks_are_refused(n_masks):
 
 def test_a_model_that_fails_is_one_sentence_and_nothing_before_it_is_lost():
     with pytest.raises(ModelError, match=r"chunk 2.*ValueError: out of memory") as caught:
-        mcrise.explain(photo(16, 16), FailsAt(1 + 2 * 2 + 2), n_masks=512)
+        mcrise.explain(photo(16, 16), FailsAt(1 + 2 * 2 + 1 + 2), n_masks=512, mask_prob=0.3)
     assert "\n" not in str(caught.value)
     assert caught.value.record.n_masks == 2 * CHUNK
 
 
 def test_a_failed_run_is_saved_and_goes_on(tmp_path):
     path = tmp_path / "run.npz"
-    model = FailsAt(1 + 2 * 2 + 2)  # two batches a chunk, in the third
+    model = FailsAt(1 + 2 * 2 + 1 + 2)  # two batches a chunk and one asked twice; in the third
     with pytest.raises(ModelError):
-        mcrise.explain(photo(16, 16), model, n_masks=512, save=path)
+        mcrise.explain(photo(16, 16), model, n_masks=512, mask_prob=0.3, save=path)
     assert load(path).n_masks == 2 * CHUNK
     before = model.n_calls
     record = mcrise.explain(photo(16, 16), model, n_masks=512, save=path)
-    assert model.n_calls - before == 2 * 6
-    whole = mcrise.explain(photo(16, 16), MODEL, n_masks=512)
+    assert model.n_calls - before == 2 * 6 + 2  # the untouched image and a batch, to recognise it
+    whole = mcrise.explain(photo(16, 16), MODEL, n_masks=512, mask_prob=0.3)
     assert np.array_equal(record.maps(0).values, whole.maps(0).values)
 
 
@@ -193,7 +193,7 @@ def test_a_model_that_sees_little_under_masks_is_told_of():
         )
         return np.stack([p, 1 - p], axis=1)
 
-    notes = mcrise.explain(gray_image(16, 16), shy, n_masks=256).maps(0).notes
+    notes = mcrise.explain(gray_image(16, 16), shy, n_masks=256, mask_prob=0.5).maps(0).notes
     assert any(
         "under masks the score averages 0.01" in note and "try 0.2" in note for note in notes
     )
@@ -216,7 +216,8 @@ def test_a_model_that_ignores_the_image_is_told_of():
     assert "does not look at the image" in maps.notes[0]
 
 
-def test_a_progress_bar_shows_speed_and_time_left(capsys):
+def test_a_progress_bar_shows_speed_and_time_left(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     mcrise.explain(photo(16, 16), MODEL, n_masks=128, progress=True)
     shown = capsys.readouterr()
     assert "128/128" in shown.err
@@ -264,20 +265,96 @@ def test_an_automatic_run_that_was_cut_short_stops_where_one_never_cut_does():
         assert np.array_equal(again.maps(0).values, whole.maps(0).values)
 
 
-def test_a_finished_run_grows_by_exactly_what_is_missing():
+def test_a_finished_run_grows_by_what_is_missing():
     model = Counting(MODEL)
-    record = mcrise.explain(photo(16, 16), model, n_masks=128)
+    record = mcrise.explain(photo(16, 16), model, n_masks=128, mask_prob=0.3)
     grown = list(mcrise.grow(record, model, n_masks=256))[-1]
-    assert model.n_images == 1 + 256
-    assert np.array_equal(
-        grown.maps(0).values, mcrise.explain(photo(16, 16), MODEL, n_masks=256).maps(0).values
-    )
+    assert model.n_images == 1 + 256 + 32
+    whole = mcrise.explain(photo(16, 16), MODEL, n_masks=256, mask_prob=0.3)
+    assert np.array_equal(grown.maps(0).values, whole.maps(0).values)
 
 
 def test_a_run_is_not_continued_with_another_model():
     record = mcrise.explain(photo(16, 16), MODEL, n_masks=64)
     with pytest.raises(RecordError, match="constant_model"):
         next(mcrise.grow(record, constant_model, n_masks=128))
+
+
+@pytest.mark.parametrize("wrong", [{"grid": 0}, {"mask_prob": 1.5}, {"fills": "rad"}, {"cap": 0},
+                                   {"batch_size": 3}, {"softmax": True, "sigmoid": True},
+                                   {"fills": "red", "colors": "blue"}], ids=str)  # fmt: skip
+def test_what_is_asked_is_checked_at_the_call_not_at_the_first_step(wrong):
+    with pytest.raises(InputError):
+        steps(photo(16, 16), MODEL, **wrong)
+
+
+def test_an_unknown_target_is_refused_before_the_first_mask():
+    model = Counting(MODEL)
+    with pytest.raises(InputError, match="'yellow' is not a label"):
+        mcrise.explain(photo(16, 16), model, target="yellow", labels=["red", "other"])
+    assert model.n_images == 1
+
+
+def test_a_list_of_images_gives_a_list_of_records():
+    records = mcrise.explain([photo(16, 16), photo(16, 20)], MODEL, n_masks=64, progress=True)
+    assert [record.plan.size for record in records] == [(16, 16), (16, 20)]
+    with pytest.raises(InputError, match="one place to save"):
+        mcrise.explain([photo(16, 16)], MODEL, n_masks=64, save="run.npz")
+
+
+def test_what_one_would_guess_works():
+    torch = pytest.importorskip("torch")
+    image = photo(16, 20)
+    plain = mcrise.explain(image, MODEL, n_masks=64, fills="red,#0f0", grid=(4, 4))
+    for guess in ({"fills": ["red", "#0f0"]}, {"colors": "red,#0f0"}, {"colors": ["red", "#0f0"]}):
+        record = mcrise.explain(image, MODEL, n_masks=64, grid=4, **guess)
+        assert record.plan == plain.plan
+        assert np.array_equal(record.scores[0], plain.scores[0])
+    chosen = plain.maps(0)
+    assert np.array_equal(chosen["red"], chosen.values[0])
+    with pytest.raises(InputError, match="there are red, #0f0"):
+        chosen["blue"]
+    tensor = torch.from_numpy(image).permute(2, 0, 1)  # as torch has images
+    answers = lambda images: torch.from_numpy(MODEL(images)).requires_grad_()  # noqa: E731
+    record = mcrise.explain(tensor, answers, n_masks=64, fills="red,#0f0", grid=4)
+    assert np.array_equal(record.scores[0], plain.scores[0])
+
+
+def test_logits_are_turned_into_probabilities_where_that_is_said():
+    logits = lambda images: np.log(MODEL(images) + 1e-6)  # noqa: E731
+    plain = mcrise.explain(photo(16, 16), MODEL, n_masks=64)
+    record = mcrise.explain(photo(16, 16), logits, n_masks=64, softmax=True)
+    np.testing.assert_allclose(record.scores[0], plain.scores[0], atol=1e-4)
+    odds = lambda images: logits(images) - np.log(1 - MODEL(images) + 1e-6)  # noqa: E731
+    record = mcrise.explain(photo(16, 16), odds, n_masks=64, sigmoid=True)
+    np.testing.assert_allclose(record.scores[0], plain.scores[0], atol=1e-4)
+    assert record.kind == "independent"
+
+
+def test_any_callable_may_be_given_the_size_and_the_numbers_it_wants():
+    seen = []
+
+    def model(images):
+        seen.append((images.shape[1:], images.dtype, images.min(), images.max()))
+        return constant_model(images)
+
+    mcrise.explain(photo(40, 30), model, n_masks=64, size=(16, 24), mean=0.5, std=0.5)
+    assert {(shape, str(dtype)) for shape, dtype, _, _ in seen} == {((16, 24, 3), "float32")}
+    assert min(low for *_, low, _ in seen) == pytest.approx(-1, abs=0.02)
+    assert max(high for *_, high in seen) == pytest.approx(1, abs=0.02)
+
+
+def test_batch_size_auto_takes_the_size_that_is_fastest_per_image(monkeypatch):
+    """By a clock of the test's own: 8 at once take as long as one."""
+    now = [0.0]
+
+    def model(images):
+        now[0] += 1.0 + max(0, len(images) - 8)
+        return MODEL(images)
+
+    monkeypatch.setattr(mcrise.loop.time, "perf_counter", lambda: now[0])
+    record = mcrise.explain(photo(16, 16), model, n_masks=64, batch_size="auto")
+    assert record.batch_size == 8
 
 
 @pytest.mark.parametrize("wrong", [{"tolerance": 0.0}, {"cap": 0}, {"n_masks": "plenty"}], ids=str)
@@ -288,6 +365,6 @@ def test_impossible_stopping_rules_are_refused(wrong):
 
 def test_a_chunk_too_large_for_the_buffer_is_painted_in_parts_to_the_same_bit(monkeypatch):
     whole = mcrise.explain(photo(16, 16), MODEL, n_masks=128, batch_size=8)
-    monkeypatch.setattr(sys.modules["mcrise.explain"], "MOST_BUFFER", 10_000)  # a dozen such images
+    monkeypatch.setattr(sys.modules["mcrise.loop"], "MOST_BUFFER", 10_000)  # a dozen such images
     parts = mcrise.explain(photo(16, 16), MODEL, n_masks=128, batch_size=8)
     assert np.array_equal(parts.scores[1], whole.scores[1])

@@ -42,6 +42,9 @@ def test_chunks_and_seeds_differ():
     plan = Plan((96, 96))
     different = {draw(p, c).checksum() for p in (plan, Plan((96, 96), seed=1)) for c in range(20)}
     assert len(different) == 40
+    # As floats, the first two are one.
+    large = {draw(Plan((96, 96), seed=s), 0).checksum() for s in (2**63, 2**63 + 1, 2**64 - 1)}
+    assert len(large) == 3
 
 
 @pytest.mark.parametrize(

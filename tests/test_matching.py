@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import mcrise
 from mcrise.cli import cli
 from mcrise.matching import distances_to, match, open_gallery
 from mcrise.model import Model
+from mcrise.origin import Origin
 from planted import Counting
 from planted_reading import shared_data
 
@@ -23,6 +25,11 @@ def embedder(predict=embed_colors):
     from mcrise.images import Geometry
 
     return Model(predict, geometry=Geometry(SIZE), kind="any", identity="mean color 1")
+
+
+def from_file(model):
+    """As if it were read from a file, whose digest says that its weights are the same."""
+    return replace(model, origin=Origin("colors.onnx", "abc"))
 
 
 @pytest.fixture
@@ -107,7 +114,7 @@ def test_cosine_distance_ignores_the_length_of_an_embedding():
 
 def test_embeddings_are_cached_by_content(gallery, tmp_path):
     counted = Counting(embed_colors)
-    embed = embedder(counted)
+    embed = from_file(embedder(counted))
     first = open_gallery(gallery, embed, tmp_path / "cache")
     assert counted.n_images == 3
     (gallery / "red.png").rename(gallery / "rouge.png")
@@ -120,8 +127,20 @@ def test_embeddings_are_cached_by_content(gallery, tmp_path):
     assert np.array_equal(second.embeddings[1:], first.embeddings)
 
 
+@pytest.mark.parametrize(
+    "origin", [Origin(), Origin("colors:embed", "abc")], ids=["memory", "name"]
+)
+def test_what_a_callable_said_is_not_kept_since_its_weights_may_change(gallery, tmp_path, origin):
+    counted = Counting(embed_colors)
+    embed = replace(embedder(counted), origin=origin)
+    for _ in range(2):
+        open_gallery(gallery, embed, tmp_path / "cache")
+    assert counted.n_images == 2 * 3
+    assert not (tmp_path / "cache").exists()
+
+
 def test_a_damaged_cache_is_only_a_cache(gallery, tmp_path):
-    embed = embedder()
+    embed = from_file(embedder())
     open_gallery(gallery, embed, tmp_path / "cache")
     (stored,) = (tmp_path / "cache").iterdir()
     stored.write_bytes(b"nonsense")
@@ -192,4 +211,5 @@ def test_a_purple_shirt_is_matched_with_a_purple_shirt_and_must_stay_purple(
     assert torso.mean() < 0
     finding = summary["maps"][0]["reading"]["findings"][0]
     assert finding["effect"] < 0
-    assert finding["tried"]["verdict"] == "confirmed"
+    assert finding["tried"]["verdict"] == "no control possible"  # the person fills the picture
+    assert finding["tried"]["control"]["here"] < finding["tried"]["before"] - 0.03

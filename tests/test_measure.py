@@ -9,7 +9,7 @@ import mcrise
 import planted_study
 from mcrise.cli import cli
 from mcrise.demo.signs import stop
-from mcrise.metrics import METRICS, measure, rank
+from mcrise.metrics import METRICS, measure
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,7 @@ def told(*words):
 def test_a_run_is_measured_as_the_library_does(run_folder):
     said = told(run_folder, "--step", "0.1")
     record, model = mcrise.load(run_folder / "run.npz"), mcrise.load_model("demo")
-    maps = record.maps()
-    curves = measure(record.view.pixels, model, maps.target, rank(maps), step=0.1)
+    curves = measure(record, model, step=0.1)
     written = json.loads((run_folder / "metrics.json").read_text())
     assert [curve["metric"] for curve in written["curves"]] == list(METRICS)
     for curve in written["curves"]:
@@ -53,14 +52,16 @@ def test_the_report_shows_the_curves_of_the_maps_it_shows(run_folder, tmp_path):
 def test_an_image_is_explained_first_and_only_once(tmp_path):
     stop().save(tmp_path / "stop.png")
     given = [tmp_path / "stop.png", "--n-masks", "64", "--step", "0.5", "--metric", "ca_deletion",
-             "--model", "planted_study:tint"]  # fmt: skip
+             "--model", "planted_study:tint", "--mask-prob", "0.3"]  # fmt: skip
     planted_study.N_CALLS["images"] = 0
     first = told(*given)
     assert "CA-deletion" in first
     assert "insertion" not in first
-    assert planted_study.N_CALLS["images"] == 1 + 64 + 3  # untouched, masks, the curve
+    # Untouched, masks, one batch again for jitter, the curve.
+    assert planted_study.N_CALLS["images"] == 1 + 64 + 32 + 3
+    planted_study.N_CALLS["images"] = 0
     assert told(*given) == first
-    assert planted_study.N_CALLS["images"] == 1 + 64 + 3 + 3
+    assert planted_study.N_CALLS["images"] == 1 + 32 + 3  # recognised, and the curve
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+import mcrise
 from mcrise import InputError, Model
 from mcrise.fills import Solid
 from mcrise.maps import Maps
-from mcrise.metrics import BLACK, METRICS, Ranking, measure, rank, rank_importance
+from mcrise.metrics import BLACK, METRICS, Ranking, curves_of, measure, rank, rank_importance
 from mcrise.study.baselines import lime_importance, random_ranking
 
 RED, BLUE = Solid((255, 0, 0), "red"), Solid((0, 0, 255), "blue")
@@ -42,7 +43,9 @@ def test_ca_deletion_of_two_pixels_and_two_colors_worked_by_hand():
         return image[0, :, 1].mean()
 
     ranking = rank(maps_of([[[-0.1, -0.3]], [[-0.4, 0.2]]], (RED, BLUE)))
-    curve = measure(green, model_of(score), 0, ranking, metrics=("ca_deletion",), step=0.5)
+    curve = curves_of(
+        green, model_of(score), 0, ranking, metrics=[METRICS["ca_deletion"]], step=0.5
+    )
     assert seen == [
         [[[0, 255, 0], [0, 255, 0]]],
         [[[0, 0, 255], [0, 255, 0]]],
@@ -57,10 +60,10 @@ def test_a_pixel_that_matters_more_weighs_more_when_it_goes_first():
     white = np.full((1, 2, 3), 255, np.uint8)
     model = model_of(lambda image: 0.75 * image[0, 0, 0] + 0.25 * image[0, 1, 0])
     perfect, reverse = rank_importance(np.array([[2, 1]])), rank_importance(np.array([[1, 2]]))
-    curves = measure(white, model, 0, perfect, step=0.5)
+    curves = curves_of(white, model, 0, perfect, step=0.5)
     assert curves["deletion"].area == pytest.approx(3 / 8)
     assert curves["insertion"].area == pytest.approx(5 / 8)  # 0, 3/4, 1
-    backwards = measure(white, model, 0, reverse, step=0.5)
+    backwards = curves_of(white, model, 0, reverse, step=0.5)
     assert backwards["deletion"].area == pytest.approx(5 / 8)
     assert backwards["insertion"].area == pytest.approx(3 / 8)
 
@@ -75,7 +78,7 @@ def test_deletion_equals_ca_deletion_when_the_only_fill_is_black():
         n_calls.append(1)
         return (image[..., 0] * weights).sum() / weights.sum()
 
-    curves = measure(image, model_of(score), 0, rank(maps_of([-weights], (BLACK,))))
+    curves = curves_of(image, model_of(score), 0, rank(maps_of([-weights], (BLACK,))))
     for plain in ("deletion", "insertion"):
         np.testing.assert_array_equal(curves[plain].scores, curves[f"ca_{plain}"].scores)
     assert len(n_calls) == 2 * 101  # and the same pictures are not asked about twice
@@ -86,7 +89,7 @@ def test_a_curve_ends_at_the_painted_picture_whatever_the_step():
     image = np.full((5, 7, 3), 200, np.uint8)
     model = model_of(lambda image: image.mean())
     for step in (0.01, 0.03, 0.3, 1.0):
-        curve = measure(image, model, 0, rank_importance(np.zeros((5, 7))), step=step)["deletion"]
+        curve = curves_of(image, model, 0, rank_importance(np.zeros((5, 7))), step=step)["deletion"]
         assert curve.scores[0] == pytest.approx(200 / 255)
         assert curve.scores[-1] == 0
         assert curve.shares[-1] == 1
@@ -111,7 +114,7 @@ def test_floats_stay_floats():
 
 def test_the_direction_is_said_with_the_number():
     image = np.full((4, 4, 3), 255, np.uint8)
-    curves = measure(image, model_of(lambda image: image.mean()), 0, random_ranking((4, 4), 0))
+    curves = curves_of(image, model_of(lambda image: image.mean()), 0, random_ranking((4, 4), 0))
     assert "lower is better" in curves["ca_deletion"].line()
     assert "higher is better" in curves["insertion"].line()
     assert "1 % of the pixels a step" in curves["deletion"].line()
@@ -141,9 +144,50 @@ def test_lime_shows_a_model_the_kind_of_numbers_its_image_has():
     assert all(images.dtype == np.float32 and images.max() <= 1 for images in seen)
 
 
+def half_red(images):
+    """Any callable: how red the left half is, and the rest."""
+    red = images[:, :, : images.shape[2] // 2, 0].mean(axis=(1, 2), dtype=np.float64) / 255
+    return np.stack([red, 1 - red], axis=1)
+
+
+def record_of(model):
+    image = np.random.default_rng(0).integers(0, 256, (12, 16, 3), np.uint8)
+    return mcrise.explain(image, model, n_masks=128, grid=(3, 4))
+
+
+def test_a_record_is_measured_with_any_callable():
+    record = record_of(half_red)
+    found = measure(record, half_red, 1, estimator="paper", metrics=["ca_insertion"], step=0.1)
+    ranking = rank(record.maps(1, "paper"))
+    expected = curves_of(record.view.pixels, Model(half_red), 1, ranking, step=0.1)
+    assert list(found) == ["ca_insertion"]
+    np.testing.assert_array_equal(found["ca_insertion"].scores, expected["ca_insertion"].scores)
+    assert list(measure(record, half_red, step=0.5)) == list(METRICS)
+
+
+def test_the_fill_of_a_measurement_is_that_of_all_metrics_where_maps_name_none():
+    record = record_of(half_red)
+    found = measure(record, half_red, estimator="rise", fill="#ff8800", step=0.5)
+    assert {curve.fill for curve in found.values()} == {"#ff8800"}
+    assert found["deletion"].scores[-1] in (np.float32(1), np.float32(0))  # red, or the rest
+
+
+def test_a_record_is_not_measured_with_another_model():
+    record = record_of(half_red)
+    with pytest.raises(mcrise.RecordError, match="another"):
+        measure(record, lambda images: 1 - half_red(images))
+
+
 def test_impossible_measurements_are_refused():
     image, model = np.zeros((4, 4, 3), np.uint8), model_of(lambda image: 0.5)
     with pytest.raises(InputError, match="The step is 0"):
-        measure(image, model, 0, random_ranking((4, 4), 0), step=0)
+        curves_of(image, model, 0, random_ranking((4, 4), 0), step=0)
+    record = record_of(half_red)
+    with pytest.raises(InputError, match="The metric is 'delete', but it must be one of deletion,"):
+        measure(record, half_red, metrics=["delete"])
+    with pytest.raises(InputError, match="The fill rgbwk names 5 fills, but one is needed"):
+        measure(record, half_red, fill="rgbwk")
+    with pytest.raises(InputError, match="The batch size is 0"):
+        measure(record, half_red, batch_size=0)
     with pytest.raises(InputError, match="5 x 4 pixels, but the image has 4 x 4"):
-        measure(image, model, 0, random_ranking((5, 4), 0))
+        curves_of(image, model, 0, random_ranking((5, 4), 0))

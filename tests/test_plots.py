@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import mcrise
-from mcrise.plots import overlay, plot_maps, plot_rise, scale_of
+from mcrise.plots import DIVERGING, SEQUENTIAL, Scale, overlay, plot_maps, plot_rise, scale_for
 from planted import PatchModel, photo
+
+UNIT = Scale(-1.0, 1.0, DIVERGING)
 
 MODEL = PatchModel(slice(4, 12), slice(4, 12))
 
@@ -34,16 +38,52 @@ def test_a_value_below_two_standard_errors_is_faint():
     image = np.full((1, 2, 3), 0.5, np.float32)
     values = np.full((1, 2), 0.8, np.float32)
     se = np.array([[0.1, 0.7]], np.float32)
-    sure, unsure = overlay(image, values, se, 1.0)[0]
-    gray = overlay(image, 0 * values, se, 1.0)[0, 0]
+    sure, unsure = overlay(image, values, se, UNIT)[0]
+    gray = overlay(image, 0 * values, se, UNIT)[0, 0]
     assert np.abs(unsure - gray).sum() < 0.5 * np.abs(sure - gray).sum()
 
 
-def test_the_same_value_has_the_same_color_in_every_panel(record):
+def shown(figure):
+    """The pictures in the panels of a figure, as they are drawn."""
+    return [axis.get_images()[0].get_array() for axis in figure.axes if axis.get_images()]
+
+
+def test_the_same_value_has_the_same_color_in_every_panel_of_a_figure(record):
+    """Drawn: two classes whose maps are constant, one of them the half of the other."""
     maps = record.maps(0)
-    limit = scale_of([maps.values])
-    assert limit <= np.abs(maps.values).max()
-    assert limit > 0.5 * np.abs(maps.values).max()
+    flat = [
+        replace(maps, values=np.full_like(maps.values, value), se=np.zeros_like(maps.se))
+        for value in (0.2, 0.1)
+    ]
+    flat[0].values[1] = 0.1  # the same value in another panel of another class
+    pictures = [picture for picture in shown(plot_maps(flat)) if picture.shape == (24, 32, 3)]
+    first, second, other = pictures[1], pictures[2], pictures[5]
+    assert np.array_equal(second, other)
+    assert np.abs(first - second).max() > 0.05
+
+
+def test_a_figure_shows_the_scale_its_colors_are_of(record):
+    for maps, colormap in ((record.maps(0), DIVERGING), (record.maps(0, "rise"), SEQUENTIAL)):
+        figure = maps.plot()
+        (bar,) = [axis for axis in figure.axes if axis.get_label() == "<colorbar>"]
+        scale = scale_for([maps])
+        assert scale.colormap == colormap
+        assert bar.get_ylim() == pytest.approx((scale.low, scale.high))
+        assert bar.get_ylabel() == maps.unit
+    assert scale.low == maps.values.min()  # of RISE: its scores are not around zero
+    assert "(blue) to" in record.maps(0, "rise")._repr_html_()
+    assert "(purple) to" in record.maps(0)._repr_html_()
+
+
+def test_a_figure_can_be_given_its_axes_its_scale_and_its_colors(record):
+    from matplotlib.figure import Figure
+
+    maps = record.maps(0)
+    figure = Figure()
+    assert maps.plot(ax=figure.subplots(), vmax=0.5, cmap="coolwarm") is figure
+    bar = figure.axes[-1]
+    assert bar.get_ylim() == pytest.approx((-0.5, 0.5))
+    assert maps.plot(vmax=0.5).axes[-1].get_ylim() == pytest.approx((-0.5, 0.5))
 
 
 def test_rise_stands_next_to_debiased_rise_each_with_its_own_scale(record):

@@ -4,19 +4,21 @@ import random
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import mcrise
+from mcrise.archive import load
 from mcrise.demo.signs import stop
 from mcrise.errors import InputError, RecordError
 from mcrise.fills import Picture, parse
 from mcrise.loop import steps
 from mcrise.masks import CHUNK
-from mcrise.record import Record, load, merge
-from planted import PatchModel, photo
+from mcrise.record import merge
+from planted import Counting, PatchModel, photo
 
 MODEL = PatchModel(slice(4, 12), slice(4, 12))
 
@@ -36,8 +38,7 @@ def same(a, b):
 
 
 def with_chunks(record, chunks):
-    part = Record(record.plan, record.view, record.untouched, record.labels, record.kind,
-                  record.batch_size, record.model)  # fmt: skip
+    part = replace(record, scores={})
     for chunk in chunks:
         part.add(chunk, record.scores[chunk])
     return part
@@ -166,19 +167,13 @@ def test_labels_must_be_as_many_as_scores():
 
 
 def test_a_resumed_run_asks_only_for_what_is_missing(record):
-    part = with_chunks(record, [1])
-    calls = []
-    model = PatchModel(slice(4, 12), slice(4, 12))
-    original = PatchModel.__call__
-
-    def counted(images):
-        calls.append(len(images))
-        return original(model, images)
-
-    counted.__qualname__ = "PatchModel"
-    run = steps(photo(16, 20), counted, n_masks=4 * CHUNK, labels=["red", "other"], resume=part)
+    model, settings = Counting(MODEL), {"n_masks": 4 * CHUNK, "labels": ["red", "other"]}
+    part = with_chunks(mcrise.explain(photo(16, 20), model, **settings), [1])
+    model.n_images = 0
+    run = steps(photo(16, 20), model, resume=part, **settings)
     assert same(list(run)[-1], record)
-    assert sum(calls) == 3 * CHUNK
+    # And, once, the untouched image and a batch: is it still the model of the record?
+    assert model.n_images == 3 * CHUNK + 1 + part.batch_size
 
 
 def run_command(folder, *, wait=None):

@@ -1,6 +1,6 @@
 """The report and what a notebook shows: whole, small, and never reading a label as HTML."""
 
-import json
+import html
 import os
 import re
 from html.parser import HTMLParser
@@ -11,8 +11,11 @@ from click.testing import CliRunner
 
 import mcrise
 from mcrise.cli import cli
-from mcrise.reading import read
-from mcrise.report import Chapter, render, runs
+from mcrise.estimators import ESTIMATORS
+from mcrise.packing import runs
+from mcrise.reading import read_maps
+from mcrise.report import Chapter, render
+from mcrise.trials import try_reading
 from planted import PatchModel, photo
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -70,8 +73,8 @@ def test_what_a_notebook_shows_is_small(record):
 
 
 def test_regions_are_told_as_runs_of_pixels(record):
-    found = read(record, 0, "centered").findings[0]
-    lengths = runs(found)
+    found = read_maps(record, 0, "centered").findings[0]
+    lengths = runs(found.region)
     inside = np.repeat(np.arange(len(lengths)) % 2, lengths).astype(bool)
     flat = found.region.ravel()
     np.testing.assert_array_equal(inside, flat[: len(inside)])
@@ -80,26 +83,24 @@ def test_regions_are_told_as_runs_of_pixels(record):
 
 
 def test_the_command_writes_the_report_with_what_was_tried(record, tmp_path):
+    """From the answers in the record: no model is called."""
     folder = tmp_path / "stop.png.mcrise"
+    model = PatchModel(slice(60, 160), slice(60, 160))
+    tried = try_reading(record, read_maps(record, 1), model)
     record.save(folder / "run.npz")
-    trial = {
-        "strokes": [{"place": "the center", "share": 0.2, "fill": "green"}], "before": 0.9,
-        "after": 0.1, "expected": -0.1, "verdict": "confirmed", "flips": True, "scores": [],
-    }  # fmt: skip
-    finding = {"tried": trial}
-    summary = {"maps": [{"target": 1, "reading": {"findings": [finding]}}]}
-    (folder / "summary.json").write_text(json.dumps(summary))
     out = tmp_path / "report.html"
     answer = CliRunner().invoke(cli, ["report", str(folder), "-o", str(out), "--target", "1"])
     assert answer.exit_code == 0, answer.output
     text = out.read_text()
-    assert "the center: green" in text
-    assert "0.900 → 0.100" in text
+    verdict = tried.verdicts[0]
+    assert html.escape(" ".join(next(tried.said())[1])) in text
+    assert f"{verdict.before:.3f} → {verdict.control.here:.3f}" in text
+    assert "(untried)" not in text
     assert "mcrise explain stop.png --model SPEC --target 1" in text
 
 
 def test_a_report_can_be_made_with_every_estimator(record):
-    for estimator in mcrise.record.ESTIMATORS:
+    for estimator in ESTIMATORS:
         assert estimator in render([Chapter("x", record, [1])], estimator)
 
 

@@ -493,7 +493,7 @@ def test_a_named_model_of_ours_keeps_its_input_and_takes_labels(importable):
     [
         ("net.onnx", "The model net.onnx does not exist"),
         ("net.pt", "The model net.pt does not exist"),
-        ("net.pth", "'net.pth', but an .onnx, .pt or .pt2 file, package.module:callable or demo"),
+        ("net.pth", "'net.pth', but an .onnx, .pt, .pt2 file, package.module:callable or demo"),
         ("not_there:f", "cannot be imported .ModuleNotFoundError: No module named 'not_there'"),
         ("odd:not_there", "cannot be imported .AttributeError"),
         ("odd:number", "is a int, but something to call on images is needed"),
@@ -510,9 +510,13 @@ def test_what_is_no_model_is_refused_in_words(spec, sentence, importable):
         load_model(spec)
 
 
-def test_a_function_is_sent_to_explain():
-    with pytest.raises(InputError, match=r"plain callables go straight to mcrise\.explain"):
-        load_model(scores)
+def test_a_function_is_a_model_and_settings_say_how_images_go_in():
+    pixels = photo(9, 7)[None]
+    wanted = scores(pixels / 255)
+    np.testing.assert_allclose(load_model(scores)(pixels / 255), wanted, rtol=1e-5)
+    np.testing.assert_allclose(load_model(scores, scale=255)(pixels), wanted, rtol=1e-5)
+    with pytest.raises(InputError, match="The model is a int, but something that can be called"):
+        load_model(3)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])

@@ -19,14 +19,18 @@ from PIL import Image
 import mcrise
 import planted_study
 from mcrise import InputError, McriseError, Model, ModelError
+from mcrise.brief import Brief
+from mcrise.metrics import BLACK, measure
 from mcrise.study.datasets import open_dataset
 from mcrise.study.results import COLUMNS, intervals, summarise, write_results
+from mcrise.study.runner import run_study
 from mcrise.study.storage import Storage
 from mcrise.study.study import Study, sample
-from mcrise.study.tasks import METHODS, Settings, Worker
+from mcrise.study.tasks import METHODS, Protocol, Worker
 
 HERE = Path(__file__).parent
-SMALL = Settings(methods=METHODS, n_masks=128, grid=(3, 3), step=0.1, lime_samples=50)
+BRIEF = Brief(n_masks=128, grid=(3, 3), mask_prob=0.5)
+SMALL = Protocol(methods=METHODS, brief=BRIEF, step=0.1, lime_samples=50)
 
 
 def make_images(folder, n_images=3, columns=16):
@@ -38,13 +42,13 @@ def make_images(folder, n_images=3, columns=16):
     return folder
 
 
-def make_study(tmp_path, settings=SMALL, out="out", labels=None, model="planted", **options):
+def make_study(tmp_path, protocol=SMALL, out="out", labels=None, model="planted", **options):
     examples = open_dataset(tmp_path / "images")
-    return Study(examples, settings, model, labels, Storage(tmp_path / out), **options)
+    return Study(examples, protocol, model, labels, Storage(tmp_path / out), **options)
 
 
 def finish(study, predict=planted_study.tint):
-    worker = Worker(Model(predict, identity="planted"), study.settings)
+    worker = Worker(Model(predict, identity="planted"), study.protocol)
     while (task := study.next_task()) is not None:
         study.take(task, worker.attempt(task))
     return write_results(study)
@@ -79,9 +83,7 @@ def test_the_rows_are_those_of_the_library(tmp_path):
     path = tmp_path / "images" / "000.png"
     model = Model(planted_study.tint, identity="planted")
     record = mcrise.explain(path, model, n_masks=128, grid=(3, 3))
-    from mcrise.metrics import measure, rank
-
-    curves = measure(record.view.pixels, model, record.resolve(None), rank(record.maps()), step=0.1)
+    curves = measure(record, model, step=0.1)
     found = table(tmp_path / "out")
     row = found["method"].index("mcrise")
     for metric, curve in curves.items():
@@ -103,7 +105,7 @@ def test_a_finished_image_is_not_asked_about_again(tmp_path):
 def test_another_study_in_the_folder_is_refused_unless_overwritten(tmp_path):
     make_images(tmp_path / "images", 1)
     finish(make_study(tmp_path))
-    other = Settings(methods=("random",), step=0.1)
+    other = Protocol(methods=("random",), step=0.1)
     with pytest.raises(InputError, match=r"holds another study \(other settings\)"):
         make_study(tmp_path, other)
     finish(make_study(tmp_path, other, overwrite=True))
@@ -146,7 +148,7 @@ def test_a_folder_in_use_keeps_what_is_not_of_a_study(tmp_path):
         file.parent.mkdir(exist_ok=True)
         file.write_text("mine")
     finish(make_study(tmp_path, out="."))
-    finish(make_study(tmp_path, Settings(methods=("random",)), out=".", overwrite=True))
+    finish(make_study(tmp_path, Protocol(methods=("random",)), out=".", overwrite=True))
     assert [file.read_text() for file in mine] == ["mine"] * 3
 
 
@@ -161,11 +163,24 @@ def test_a_damaged_file_is_named(tmp_path):
 @pytest.mark.parametrize(
     "wrong",
     [{"mask_prob": 1.5}, {"grid": (0, 8)}, {"seed": -1}, {"seed": 2**32}, {"step": 0.0},
-     {"batch_size": 5}, {"fills": "octarine"}, {"estimators": ()}],
+     {"batch_size": 5}, {"batch_size": "auto"}, {"fills": "octarine"}, {"fills": [BLACK]},
+     {"estimators": ()}, {"estimators": ["rough"]}, {"methods": []}, {"methods": "rise,rise"},
+     {"lime_samples": 0}, {"images": 0}, {"workers": 0}, {"timeout": 0}, {"retries": -1}],
 )  # fmt: skip
-def test_settings_that_cannot_be_are_refused_before_any_work(wrong):
+def test_settings_that_cannot_be_are_refused_before_any_work(tmp_path, wrong):
+    images = make_images(tmp_path / "images", 1)
     with pytest.raises(InputError):
-        Settings(**wrong)
+        run_study(images, planted_study.tint, out=tmp_path / "out", **wrong)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_protocol_is_written_as_it_ever_was():
+    """Studies begun by earlier versions are known by it."""
+    assert json.dumps(Protocol().to_json()) == (
+        '{"methods": ["lime", "rise", "mcrise"], "n_masks": 2000, "seed": 0, "estimators": '
+        '["smooth"], "fills": "rgbwk", "grid": [8, 8], "mask_prob": 0.5, "tolerance": 0.25, '
+        '"cap": 8000, "batch_size": 32, "step": 0.01, "lime_samples": 1000, "best_color": false}'
+    )
 
 
 def test_a_failure_reads_the_same_whichever_chunk_failed_first(tmp_path):
@@ -176,17 +191,17 @@ def test_a_failure_reads_the_same_whichever_chunk_failed_first(tmp_path):
             raise RuntimeError("out of order")
         return planted_study.tint(images)
 
-    settings = Settings(methods=("mcrise",), n_masks=1024, grid=(3, 3), step=0.1)
-    worker = Worker(Model(broken, identity="planted"), settings)
-    study = make_study(tmp_path, settings)
+    protocol = Protocol(("mcrise",), Brief(n_masks=1024, grid=(3, 3), mask_prob=0.3), step=0.1)
+    worker = Worker(Model(broken, identity="planted"), protocol)
+    study = make_study(tmp_path, protocol)
     reasons = {worker.attempt(study.next_task()).reason for _ in range(2)}
     assert reasons == {"the model raised RuntimeError: out of order"}
 
 
 def test_automatic_numbers_of_masks_are_those_that_were_needed(tmp_path):
     make_images(tmp_path / "images", 1)
-    settings = Settings(methods=("mcrise",), n_masks="auto", tolerance=0.2, grid=(3, 3), step=0.1)
-    finish(make_study(tmp_path, settings))
+    brief = Brief(n_masks="auto", tolerance=0.2, grid=(3, 3))
+    finish(make_study(tmp_path, Protocol(("mcrise",), brief, step=0.1)))
     model = Model(planted_study.tint, identity="planted")
     record = mcrise.explain(
         tmp_path / "images" / "000.png", model, n_masks="auto", tolerance=0.2, grid=(3, 3)
@@ -258,17 +273,17 @@ def test_differences_are_paired_by_image():
 
 def test_one_image_has_no_interval(tmp_path):
     make_images(tmp_path / "images", 1)
-    lines = finish(make_study(tmp_path, Settings(methods=("random", "rise"), n_masks=64, step=0.5)))
+    protocol = Protocol(("random", "rise"), Brief(n_masks=64), step=0.5)
+    lines = finish(make_study(tmp_path, protocol))
     assert not any("[" in line for line in lines)
 
 
 def test_each_color_is_tried_for_methods_that_name_none(tmp_path):
     """Class 0 is how red the image is, class 1 the rest: each loses by the other's color."""
     make_images(tmp_path / "images", 6)
-    settings = Settings(
-        methods=("mcrise", "rise"), n_masks=64, step=0.1, fills="red,blue", best_color=True
-    )
-    lines = finish(make_study(tmp_path, settings))
+    brief = Brief(n_masks=64, fills="red,blue")
+    protocol = Protocol(("mcrise", "rise"), brief, step=0.1, best_color=True)
+    lines = finish(make_study(tmp_path, protocol))
     predicted = set()
     for file in (tmp_path / "out" / "images").iterdir():
         one = json.loads(file.read_text())
@@ -309,6 +324,88 @@ def test_the_bootstrap_interval_is_that_of_a_mean():
     middle, low, high = intervals(values, seed=0)
     assert low < middle == values.mean() < high
     assert high - low == pytest.approx(2 * 1.96 / 20, rel=0.15)
+
+
+# ---- the function
+
+GIVEN = {"methods": "rise,mcrise,random", "n_masks": 128, "grid": 3, "step": 0.1}
+
+
+def test_a_model_in_memory_gives_the_table_that_workers_give(tmp_path):
+    images = make_images(tmp_path / "images")
+    here = run_study(images, planted_study.tint, out=tmp_path / "here", **GIVEN)
+    there = run_study(images, "planted_study:tint", out=tmp_path / "there", workers=1, **GIVEN)
+    assert Path(here.path).read_bytes() == Path(there.path).read_bytes()
+    assert (tmp_path / "here/summary.csv").read_bytes() == (
+        tmp_path / "there/summary.csv"
+    ).read_bytes()
+
+
+def test_a_study_that_chooses_mask_prob_is_the_same_on_any_number_of_workers(tmp_path):
+    """And has the maps that `explain` would have, image by image."""
+    images = make_images(tmp_path / "images")
+    given = {**GIVEN, "mask_prob": "auto", "estimators": "centered"}
+    here = run_study(images, planted_study.tint, out=tmp_path / "here", **given)
+    there = run_study(images, "planted_study:tint", out=tmp_path / "there", workers=2, **given)
+    assert Path(here.path).read_bytes() == Path(there.path).read_bytes()
+    rows = {row["image"]: row for row in here.rows() if row["method"] == "mcrise"}
+    for path in sorted(images.glob("*.png")):
+        record = mcrise.explain(path, planted_study.tint, n_masks=128, grid=3)
+        curves = mcrise.metrics.measure(record, planted_study.tint, estimator="centered", step=0.1)
+        assert rows[path.name]["ca_deletion"] == pytest.approx(curves["ca_deletion"].area)
+
+
+def test_the_result_says_where_the_table_is_and_reads_it(tmp_path):
+    images = make_images(tmp_path / "images")
+    (images / "001.png").write_bytes(b"not a picture")
+    given = {**GIVEN, "out": tmp_path / "out", "keep_going": True}
+    found = run_study(images, planted_study.tint, **given)
+    assert found.path == str(tmp_path / "out" / "results.parquet")
+    assert (found.n_images, found.n_failed) == (3, 1)
+    assert "\n".join(found.summary) + "\n" == (tmp_path / "out/summary.md").read_text()
+    rows = found.rows()
+    assert [(row["image"], row["method"]) for row in rows] == [
+        (f"{n:03d}.png", method) for n in range(3) for method in ("mcrise", "random", "rise")
+    ]
+    assert {row["image"] for row in rows if row["error"]} == {"001.png"}
+    assert found.table().column_names == list(COLUMNS)
+    planted_study.N_CALLS["images"] = 0
+    assert run_study(images, planted_study.tint, **given) == found
+    assert planted_study.N_CALLS["images"] == 0
+
+
+def test_a_model_in_memory_that_raises_is_tried_again_as_often_as_asked(tmp_path):
+    images = make_images(tmp_path / "images", 1)
+    calls = []
+
+    def broken(images):
+        calls.append(len(images))
+        raise RuntimeError("out of order")
+
+    with pytest.raises(ModelError, match=r"000\.png: .*out of order"):
+        run_study(images, broken, out=tmp_path / "out", methods="random", retries=3)
+    assert calls == [1] * 4
+
+
+@pytest.mark.parametrize("more", [{"workers": 2}, {"ray": ""}])
+def test_a_model_in_memory_is_not_for_other_processes(tmp_path, more):
+    images = make_images(tmp_path / "images", 1)
+    with pytest.raises(InputError, match="in memory cannot be sent to other processes"):
+        run_study(images, planted_study.tint, out=tmp_path / "out", **more)
+
+
+def test_a_script_needs_no_guard_around_a_study(tmp_path):
+    """Worker processes do not run the program that started them."""
+    make_images(tmp_path / "images", 2)
+    (tmp_path / "script.py").write_text(
+        "from mcrise.study.runner import run_study\n"
+        "found = run_study('images', methods='random', step=0.5, out='out', workers=2)\n"
+        "print(len(found.rows()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("2\n", "")
 
 
 # ---- the command
@@ -355,6 +452,13 @@ def test_killed_five_times_it_ends_with_the_same_table_to_the_byte(tmp_path):
     assert ended.returncode == 0, ended.stderr
     for name in ("results.parquet", "summary.md", "summary.csv"):
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_model_that_says_itself_how_images_go_in_is_studied(tmp_path):
+    make_images(tmp_path / "images", 1)
+    done = ran(tmp_path, spec="planted_study:model")
+    assert done.returncode == 0, done.stderr
+    assert set(table(tmp_path / "out")["label"]) <= {"red", "other"}
 
 
 def test_bad_input_is_one_sentence(tmp_path):

@@ -6,7 +6,6 @@ as for fifty. Normalisation commutes with blending because the weights add to on
 and the fills are normalised once and blended in the model's own space.
 """
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .cores import n_cores
 from .masks import Masks, Plan, enlargement
 
-THREADS = "MCRISE_THREADS"  # environment variable: how many to paint with, if not all cores
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Canvas:
     """The image and the fills as the model sees them: normalised, in its channel order."""
 
@@ -79,8 +77,7 @@ def paint(plan: Plan, canvas: Canvas, masks: Masks, out: NDArray[Any]) -> NDArra
             small[part], masks.shifts[part], *plan.cell, canvas.pictures, half(out), target[part]
         )
 
-    n_cores = int(os.environ.get(THREADS) or len(os.sched_getaffinity(0)))
-    n_threads = min(n_cores, len(masks))
+    n_threads = min(n_cores(), len(masks))
     bounds = np.linspace(0, len(masks), n_threads + 1).astype(int)
     parts = [slice(a, b) for a, b in pairwise(bounds)]
     with ThreadPoolExecutor(n_threads) as pool:  # the kernel lets go of the interpreter lock

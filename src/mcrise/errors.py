@@ -19,7 +19,11 @@ class RecordError(InputError):
 
     def __init__(self, problem: str, remedy: str = "run the explanation again") -> None:
         super().__init__(f"{problem}: {remedy}.")
-        self.problem = problem
+        self.problem, self.remedy = problem, remedy
+
+
+class PluginError(InputError):
+    """What another package brings cannot be used."""
 
 
 class ModelError(McriseError):

@@ -7,7 +7,7 @@ original it was, so that a plot can lay a map over the whole picture.
 
 import io
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from .content import ByContent
 from .errors import InputError
 
 SMALLEST_SIDE = 8  # pixels; below it there is no room for "where"
 MOST_PIXELS = 100_000_000
+MANY_PIXELS = 4_000_000  # more than a model that takes any size was likely made for
 FILTERS = {
     "nearest": Image.Resampling.NEAREST,
     "bilinear": Image.Resampling.BILINEAR,
@@ -28,14 +30,15 @@ FILTERS = {
 }
 
 
-@dataclass(frozen=True)
-class View:
+@dataclass(frozen=True, eq=False)
+class View(ByContent):
     """What the model is shown of a picture."""
 
     pixels: NDArray[Any]  # (H, W, 3): uint8 in 0..255 or float32 in 0..1
     original_size: tuple[int, int]  # rows, columns
     box: tuple[float, float, float, float]  # top, left, bottom, right in the original
     notes: tuple[str, ...] = ()  # what was changed on the way, for the user
+    name: str = ""  # of the file, where it came from one; no path
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,8 @@ class Geometry:
 
     def view(self, source: Any) -> View:
         """Show `source` (a path, bytes of a file, a Pillow image or an array) to the model."""
+        if hasattr(source, "detach"):  # a tensor
+            source = channels_last(np.asarray(source.detach().cpu()))
         if isinstance(source, np.ndarray):
             pixels, notes = array_pixels(source)
             if self.size in (None, pixels.shape[:2]) and self.short_side is None:
@@ -85,8 +90,9 @@ class Geometry:
         elif isinstance(source, Image.Image):
             picture, notes = upright_rgb(source)
         else:
-            picture, notes = read(source)
-        return self.fit(picture, notes)
+            picture, notes = open_picture(source)
+        view = self.fit(picture, notes)
+        return replace(view, name=Path(source).name) if isinstance(source, str | Path) else view
 
     def fit(self, picture: Image.Image, notes: tuple[str, ...]) -> View:
         rows, cols = picture.height, picture.width
@@ -107,10 +113,15 @@ class Geometry:
 
 def whole(pixels: NDArray[Any], notes: tuple[str, ...]) -> View:
     rows, cols = pixels.shape[:2]
+    if rows * cols > MANY_PIXELS:
+        notes += (
+            f"the model is shown all {rows * cols:,} pixels, which takes long and much memory: "
+            "give a size to show it a smaller picture",
+        )
     return View(pixels, (rows, cols), (0.0, 0.0, float(rows), float(cols)), notes)
 
 
-def read(source: Path | str | bytes) -> tuple[Image.Image, tuple[str, ...]]:
+def open_picture(source: Path | str | bytes) -> tuple[Image.Image, tuple[str, ...]]:
     """Open an image file of any kind Pillow knows, as upright RGB."""
     name = "The image" if isinstance(source, bytes) else str(source)
     try:
@@ -180,6 +191,14 @@ def upright_rgb(picture: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
     return turned.convert("RGB"), (*notes, f"converted from mode {picture.mode} to RGB")
 
 
+def channels_last(array: NDArray[Any]) -> NDArray[Any]:
+    """A tensor's values as an image: (3, H, W), as torch has them, or one image as a batch."""
+    array = array[0] if array.ndim == 4 and len(array) == 1 else array
+    if array.ndim == 3 and array.shape[0] in (1, 3, 4) and array.shape[2] not in (1, 3, 4):
+        return np.moveaxis(array, 0, 2)
+    return array
+
+
 def array_pixels(array: NDArray[Any]) -> tuple[NDArray[Any], tuple[str, ...]]:
     """Check an array of pixels and make it (H, W, 3), uint8 or float32."""
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (1, 3, 4)):
@@ -216,14 +235,40 @@ def array_pixels(array: NDArray[Any]) -> tuple[NDArray[Any], tuple[str, ...]]:
 def unit_float(pixels: NDArray[Any]) -> NDArray[np.float32]:
     """Pixels in 0..1 whatever their dtype."""
     if pixels.dtype == np.uint8:
-        return (pixels / np.float32(255)).astype(np.float32)
+        return (pixels / np.float32(255)).astype(np.float32, copy=False)
     return pixels.astype(np.float32)
+
+
+def whole_pixels(pixels: NDArray[Any]) -> NDArray[np.uint8]:
+    """Pixels as uint8 in 0..255 whatever their dtype."""
+    if pixels.dtype == np.uint8:
+        return pixels
+    return np.clip(np.rint(unit_float(pixels) * 255), 0, 255).astype(np.uint8)
+
+
+def thinning(size: tuple[int, ...], most: int) -> int:
+    """Every how many pixels (rows, columns) are left if no side is to be longer than `most`."""
+    return -(-max(size[:2]) // most)
+
+
+def thinned(pixels: NDArray[Any], every: int) -> NDArray[Any]:
+    """Pixels (H, W, 3) to look at: one for every square of so many, their mean."""
+    if every == 1:
+        return pixels
+    return np.asarray(Image.fromarray(whole_pixels(pixels)).reduce(every))
+
+
+def covered(region: NDArray[np.bool_], every: int) -> NDArray[np.bool_]:
+    """Which squares of so many pixels a region (H, W) has a part in; as `thinned` has them."""
+    for axis in (0, 1):
+        starts = np.arange(0, region.shape[axis], every)
+        region = np.logical_or.reduceat(region, starts, axis=axis)
+    return region
 
 
 def png(pixels: NDArray[Any], most: int | None = None) -> bytes:
     """Pixels (H, W, 3), uint8 or in 0..1, as a PNG file; no side longer than `most`."""
-    whole = pixels if pixels.dtype == np.uint8 else np.rint(unit_float(pixels) * 255)
-    picture = Image.fromarray(np.clip(whole, 0, 255).astype(np.uint8))
+    picture = Image.fromarray(whole_pixels(pixels))
     if most is not None:
         picture.thumbnail((most, most))
     out = io.BytesIO()

@@ -6,11 +6,26 @@ compiler turns into vector instructions, whatever the number of solid fills. And
 of many masks, sums run along: what enters is added, what leaves is taken off.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numba
 import numpy as np
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`numba.njit`, kept on disk for the next process where there is a place to write."""
+
+    def compile(function: Callable[..., Any]) -> Any:
+        try:
+            return numba.njit(nogil=True, cache=True, **options)(function)
+        except RuntimeError:  # neither the package's folder nor the user's: a container, often
+            return numba.njit(nogil=True, **options)(function)
+
+    return compile
+
+
+@compiled(error_model="numpy")
 def paint_rows(small, shifts, cell_rows, cell_cols, pictures, half, out):  # type: ignore[no-untyped-def]
     """Paint masks into `out` (N, 3, H, W), a view of the batch in any layout.
 
@@ -54,7 +69,7 @@ def paint_rows(small, shifts, cell_rows, cell_cols, pictures, half, out):  # typ
                         out[n, channel, y, x] = row[x]
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def enlarge_across(cells, shift, cell_cols, out):  # type: ignore[no-untyped-def]
     """Enlarge the cells (h + 2, w + 2, S) of one mask along rows into `out` (h + 2, S, W)."""
     n_down, n_sources, width = out.shape
@@ -67,7 +82,7 @@ def enlarge_across(cells, shift, cell_cols, out):  # type: ignore[no-untyped-def
                 out[i, source, x] = left + (cells[i, j + 1, source] - left) * part
 
 
-@numba.njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def half_precision(value, bits):  # type: ignore[no-untyped-def]
     """The bits of the float16 nearest to a float32, given as its value and its bits."""
     sign, size = (bits >> np.uint32(16)) & np.uint32(0x8000), bits & np.uint32(0x7FFFFFFF)
@@ -80,7 +95,7 @@ def half_precision(value, bits):  # type: ignore[no-untyped-def]
     return np.uint16(sign | shifted)
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def blur_by_triangle(drawn, cell_rows, cell_cols, out):  # type: ignore[no-untyped-def]
     """Sum `drawn` (K, rows, columns) under a cell's triangle around each pixel of `out` (K, H, W).
 
@@ -118,3 +133,26 @@ def blur_by_triangle(drawn, cell_rows, cell_cols, out):  # type: ignore[no-untyp
                 out[k, y, x] = scale * total
                 total += line[x + cell_cols] - line[x]
             triangle += boxes[y + cell_rows] - boxes[y]
+
+
+@compiled(error_model="numpy")
+def enlarge_points(points, per_rows, per_cols, cell_rows, cell_cols, out):  # type: ignore[no-untyped-def]
+    """Interpolate `points` (K, h, w), so many a cell from pixel 0 on, at the pixels of `out`."""
+    n_maps, n_down, n_across = points.shape
+    _, height, width = out.shape
+    line = np.empty(n_across)
+    left, right = np.empty(width, np.int32), np.empty(width, np.int32)
+    share = np.empty(width)
+    for x in range(width):  # once, since dividing takes longer than the rest
+        left[x] = x * per_cols // cell_cols
+        right[x] = min(left[x] + 1, n_across - 1)
+        share[x] = (x * per_cols % cell_cols) / cell_cols
+    for k in range(n_maps):
+        for y in range(height):
+            i, part = y * per_rows // cell_rows, (y * per_rows % cell_rows) / cell_rows
+            above, below = points[k, i], points[k, min(i + 1, n_down - 1)]
+            for j in range(n_across):
+                line[j] = above[j] + part * (below[j] - above[j])
+            for x in range(width):
+                at = line[left[x]]
+                out[k, y, x] = at + share[x] * (line[right[x]] - at)

@@ -2,94 +2,234 @@
 
 `steps` yields the record each time a chunk has been added and stays silent otherwise: bars,
 checkpoints and live pictures are for whoever watches. `explain` runs it to the end.
+
+A record is gone on with by its own model only. Names and digests are compared, and so are answers:
+the untouched image and one batch are asked again, since weights may change under the same name.
 """
 
+import inspect
 import os
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import fills as fill_kinds
+from .archive import load
 from .blend import Canvas, paint
+from .brief import BATCH_SIZES, CAP, TOLERANCE, Amount, Brief, Chance, check_amount, whole_chunks
 from .errors import InputError, ModelError, RecordError
-from .fills import Fill
-from .masks import CHUNK, Plan, draw
-from .model import Model, as_model
-from .record import Record, load
+from .fills import Fill, as_fills
+from .images import View
+from .masks import CHUNK, draw
+from .model import Model
+from .origin import different_models
+from .pilot import choose
+from .record import Record, Target
+from .runtimes import Numbers, load_model
+from .scores import ScoreKind
 
 CHECKPOINT_SECONDS = 10.0
-TOLERANCE, CAP = 0.25, 8000  # of n_masks="auto"; the paper spends 8000 calls on every image
 MOST_BUFFER = 2**29  # bytes of painted images; a chunk that needs more is painted in parts
-FIRST_LOOK = 256  # masks, before which an error cannot be told
-BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)  # whole batches only: a batch never straddles a chunk
+MOST_BATCH = 2**30  # bytes of the images of one call; of larger images it gets fewer
+FIRST_LOOK = 128  # masks, before which an error cannot be told
 
 
 def steps(
     image: Any,
     model: Any,
     *,
-    fills: str | Sequence[Fill] = "rgbwk",
-    n_masks: int | str = 2000,
+    fills: str | Sequence[str | Fill] = "rgbwk",
+    colors: str | Sequence[str | Fill] | None = None,
+    n_masks: Amount = "auto",
     tolerance: float = TOLERANCE,
     cap: int = CAP,
-    target: int | str | None = None,
-    mask_prob: float = 0.5,
-    grid: tuple[int, int] = (8, 8),
+    target: Target = None,
+    mask_prob: Chance = "auto",
+    grid: int | tuple[int, int] = (8, 8),
     seed: int = 0,
-    batch_size: int | str = 32,
-    scores: str | None = None,
+    batch_size: Amount = 32,
+    like: Record | Path | str | None = None,
+    scores: ScoreKind | None = None,
+    softmax: bool | None = None,
+    sigmoid: bool | None = None,
     labels: Sequence[str] | None = None,
+    size: int | tuple[int, int] | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
     resume: Record | None = None,
 ) -> Iterator[Record]:
     """Explain an image chunk by chunk; yields the same record each time it has grown.
 
-    `image` is a path, a Pillow image or an array (H, W, 3), uint8 or floats in 0..1. `model` is
-    what `load_model` gives or any callable from images (N, H, W, 3) to scores (N, C); it gets the
-    dtype and range of the image, in a buffer that the next batch reuses. `scores` says what it
-    returns: `probability` (rows sum to one; the default), `independent` (0..1 each) or `any`.
+    `image` is a path, a Pillow image, an array (H, W, 3) or a tensor, uint8 or floats in 0..1.
+    `model` is what `load_model` takes or gives: a file, or any callable from images (N, H, W, 3)
+    to scores (N, C), which gets the dtype and range of the image, in a buffer that the next batch
+    reuses. `scores`, `softmax`, `sigmoid`, `labels`, `size`, `mean` and `std` are as there.
+
+    `fills` (or `colors`) are what is painted: a palette, a list, or words as in `red,#0f0,blur:8`.
     `n_masks` is rounded up to whole chunks of 64; see `grow` for "auto", `tolerance`, `cap` and
-    `target`. With `resume`, chunks it has are not asked again.
+    `target`. A call gets `batch_size` images, or fewer where they would take more than 1 GB. With
+    `resume`, chunks it has are not asked again.
+
+    `mask_prob` is the chance that a cell is painted. "auto" asks about one to three chunks first,
+    of which one is the run's own, and chooses: two runs may differ in it, so to compare images or
+    models give a number, or a record (or its path) as `like`, whose fills, grid, mask_prob, seed
+    and, where none is given, number of masks are taken.
     """
-    check_amount(n_masks, tolerance, cap)
-    model = as_model(model, scores, None if labels is None else tuple(labels))
-    view = model.view(image)
-    chosen = fill_kinds.parse(fills, view.pixels) if isinstance(fills, str) else tuple(fills)
-    plan = Plan((view.pixels.shape[0], view.pixels.shape[1]), chosen, grid, mask_prob, seed)
-    if resume is None:
-        canvas = model.canvas(view.pixels, plan.fills)
-        untouched = ask(model, canvas.untouched(), "the untouched image", None)[0]
-        if batch_size == "auto":
-            batch_size = fastest_batch(model, plan, canvas)
-        record = Record(
-            plan, view, untouched, model.labels, model.kind, check_batch(batch_size), model.identity
+    if colors is not None:
+        if fills != "rgbwk":
+            raise InputError("Both fills and colors were given: they are the same, give one.")
+        fills = colors
+    brief = Brief(
+        fills=fills if isinstance(fills, str) else as_fills(fills),
+        grid=(grid, grid) if isinstance(grid, int) else grid,
+        mask_prob=mask_prob,
+        seed=seed,
+        n_masks=n_masks,
+        tolerance=tolerance,
+        cap=cap,
+        target=target,
+        batch_size=batch_size,
+    )
+    if like is not None:
+        other = like if isinstance(like, Record) else load(like)
+        brief = brief.like(other.plan, other.n_masks)
+    known = load_model(
+        model,
+        scores=scores,
+        softmax=softmax,
+        sigmoid=sigmoid,
+        labels=labels,
+        size=size,
+        mean=mean,
+        std=std,
+    )
+    return run(known.view(image), known, brief, resume)
+
+
+def run(
+    view: View, model: Model, brief: Brief, resume: Record | None = None
+) -> Generator[Record, None, None]:
+    """Do what a brief asks, from the beginning or from where a record is."""
+    record = begin(view, model, brief) if resume is None else take_up(resume, view, model, brief)
+    record.resolve(brief.target)
+    yield from grow(
+        record,
+        model,
+        n_masks=brief.n_masks,
+        tolerance=brief.tolerance,
+        cap=brief.cap,
+        target=brief.target,
+    )
+
+
+def begin(view: View, model: Model, brief: Brief) -> Record:
+    """The record that a run starts with: the scores of the untouched image, and no masks yet.
+
+    Or one chunk, where its `mask_prob` had to be chosen.
+    """
+    plan = brief.plan(view.pixels)
+    canvas = model.canvas(view.pixels, plan.fills)
+    untouched = ask(model, canvas.untouched(), "the untouched image", None)[0]
+    record = Record(
+        plan, view, untouched, model.labels, model.kind, 1, model.identity, model.origin
+    )
+    size = brief.batch_size
+    most = largest_batch(model, view)
+    record.batch_size = (
+        fastest_batch(model, record, canvas, most) if size == "auto" else min(size, most)
+    )
+    record.recognised = model.predict
+    record.resolve(brief.target)
+    if brief.mask_prob == "auto":
+        settle_mask_prob(record, model, canvas, brief.target)
+    return record
+
+
+def settle_mask_prob(record: Record, model: Model, canvas: Canvas, target: Target) -> None:
+    """Let a pilot choose for a record without masks, which then has its first chunk."""
+    buffer = buffer_of(canvas, record.batch_size)
+
+    def first_chunk(mask_prob: float) -> NDArray[np.float32]:
+        record.plan = replace(record.plan, mask_prob=mask_prob)
+        return chunk_scores(model, canvas, buffer, record, 0)
+
+    pilot = choose(first_chunk, record.untouched, record.kind, record.resolve(target))
+    record.plan = replace(record.plan, mask_prob=pilot.mask_prob)
+    record.pilot, record.choice = pilot.others, pilot.sentence
+    record.add(0, pilot.scores[pilot.mask_prob])
+    record.jitter = jitter(model, canvas, buffer, record, 0)
+
+
+def take_up(record: Record, view: View, model: Model, brief: Brief) -> Record:
+    """A record to go on with, if it is of this image, this brief and this model."""
+    size = brief.batch_size
+    expected = replace(
+        record,
+        plan=brief.plan(view.pixels, auto=record.plan.mask_prob),
+        view=view,
+        kind=model.kind,
+        batch_size=record.batch_size if size == "auto" else min(size, largest_batch(model, view)),
+        model=model.identity,
+        origin=model.origin,
+    )
+    if different := record.differences(expected):
+        raise RecordError(
+            f"Record of another run (other {', '.join(different)})", "start a new one"
         )
-    else:
-        record = resume
-        size = record.batch_size if batch_size == "auto" else check_batch(batch_size)
-        expected = Record(
-            plan, view, record.untouched, model.labels, model.kind, size, model.identity
+    record.name_classes(model.labels or record.labels)
+    recognise(record, model)
+    return record
+
+
+def recognise(record: Record, model: Model) -> None:
+    """Refuse a model that does not answer as the one that a record is of.
+
+    It is asked about the untouched image and about one batch, once for each record in memory.
+    """
+    if is_same(record.recognised, model.predict):
+        return
+    if different := different_models(record.model, record.origin, model.identity, model.origin):
+        raise RecordError(
+            f"Record of another run (other {', '.join(different)})",
+            "give the model that the run was made with, or start a new run",
         )
-        if different := expected.differences(record):
-            raise RecordError(
-                f"Record of another run (other {', '.join(different)})",
-                "start a new one",
-            )
-    yield from grow(record, model, n_masks=n_masks, tolerance=tolerance, cap=cap, target=target)
+    canvas = model.canvas(record.view.pixels, record.plan.fills)
+    answer = ask(model, canvas.untouched(), "the untouched image", record)[0]
+    apart = np.inf
+    if answer.shape == record.untouched.shape:
+        apart = record.other_answer(answer, record.untouched)
+        if not apart and record.scores:
+            chunk = record.chunks[0]
+            known = record.scores[chunk][: record.batch_size]
+            buffer = canvas.batch(record.batch_size)
+            apart = record.other_answer(first_batch(model, canvas, buffer, record, chunk), known)
+    if apart:
+        raise RecordError(
+            f"Record of another model: {model.identity} answers differently now, by "
+            f"{apart:.2g} of score, than when the run was made",
+            "give the model that the run was made with, or start a new run",
+        )
+    record.recognised = model.predict
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two callables are one; a method is made anew each time it is named."""
+    return one is other or (inspect.ismethod(one) and bool(one == other))
 
 
 def grow(
     record: Record,
     model: Any,
     *,
-    n_masks: int | str,
+    n_masks: Amount = "auto",
     tolerance: float = TOLERANCE,
     cap: int = CAP,
-    target: int | str | None = None,
+    target: Target = None,
 ) -> Iterator[Record]:
     """Add chunks to a record until it has `n_masks`; yields it each time it has grown.
 
@@ -97,23 +237,20 @@ def grow(
     `cap` masks are reached; `record.verdict` then says which.
     """
     check_amount(n_masks, tolerance, cap)
-    model = as_model(model)
-    if model.identity != record.model:
-        raise RecordError(
-            f"The record is of the model {record.model!r}, not of {model.identity!r}",
-            "continue it with the model it was begun with",
-        )
+    model = load_model(model)
+    recognise(record, model)
     canvas = model.canvas(record.view.pixels, record.plan.fills)
     buffer = buffer_of(canvas, record.batch_size)
-    automatic = n_masks == "auto"
     done, record.verdict = 0, ""
-    record.goal = whole_chunks(min(FIRST_LOOK, cap) if automatic else int(n_masks))
+    record.goal = whole_chunks(min(FIRST_LOOK, cap) if n_masks == "auto" else n_masks)
     while True:
         for chunk in range(done // CHUNK, record.goal // CHUNK):
             if chunk not in record.scores:
                 record.add(chunk, chunk_scores(model, canvas, buffer, record, chunk))
+                if record.jitter is None:
+                    record.jitter = jitter(model, canvas, buffer, record, chunk)
             yield record
-        if not automatic:
+        if n_masks != "auto":
             return
         # Looking at the first `goal` masks only, even if a resumed record has more, a killed run
         # stops where one never killed does.
@@ -131,6 +268,21 @@ def grow(
         record.goal = min(next_look(done, error / tolerance), whole_chunks(cap))
 
 
+def jitter(model: Model, canvas: Canvas, buffer: NDArray[Any], record: Record, chunk: int) -> float:
+    """How far the answers to one batch are apart when it is asked twice."""
+    again = first_batch(model, canvas, buffer, record, chunk)
+    return float(np.abs(again - record.scores[chunk][: len(again)]).max())
+
+
+def first_batch(
+    model: Model, canvas: Canvas, buffer: NDArray[Any], record: Record, chunk: int
+) -> NDArray[np.float32]:
+    """The scores of the first batch of a chunk, asked anew."""
+    some = draw(record.plan, chunk)[: record.batch_size]
+    batch = paint(record.plan, canvas, some, buffer[: len(some)])
+    return ask(model, batch, f"chunk {chunk}", record)
+
+
 def next_look(n_masks: int, excess: float) -> int:
     """When to look again at an error that is `excess` times too large.
 
@@ -138,23 +290,6 @@ def next_look(n_masks: int, excess: float) -> int:
     a forecast may be wrong, so at twice as many at the latest.
     """
     return whole_chunks(int(n_masks * min(max(min(excess, 2.0) ** 2.5, 1.25), 2.0)))
-
-
-def whole_chunks(n_masks: int) -> int:
-    return -(-n_masks // CHUNK) * CHUNK
-
-
-def check_amount(n_masks: int | str, tolerance: float, cap: int) -> None:
-    if n_masks != "auto" and (isinstance(n_masks, str) or n_masks < 1):
-        raise InputError(
-            f"n_masks is {n_masks}, but at least 1 or auto is needed; 1000 is a good start."
-        )
-    if not 0 < tolerance < 10:
-        raise InputError(
-            f"The tolerance is {tolerance:g}, but a relative error above 0 is needed, such as 0.25."
-        )
-    if cap < 1:
-        raise InputError(f"The cap is {cap}, but at least 1 mask is needed; 8000 is the paper's.")
 
 
 def buffer_of(canvas: Canvas, batch_size: int) -> NDArray[Any]:
@@ -196,20 +331,18 @@ def ask(
         raise ModelError(f"Failed at {where}: {str(error).rstrip('.')}.", record) from error
 
 
-def check_batch(batch_size: int | str) -> int:
-    if batch_size not in BATCH_SIZES:
-        raise InputError(
-            f"The batch size is {batch_size}, but it must divide a chunk of {CHUNK} masks: give "
-            f"{', '.join(map(str, BATCH_SIZES))} or auto."
-        )
-    return int(batch_size)
+def largest_batch(model: Model, view: View) -> int:
+    """How many images a call may have, so that they take no more memory than they should."""
+    image = view.pixels.size * np.dtype(model.dtype or view.pixels.dtype).itemsize
+    return max(size for size in BATCH_SIZES if size == 1 or size * image <= MOST_BATCH)
 
 
-def fastest_batch(model: Model, plan: Plan, canvas: Canvas) -> int:
+def fastest_batch(model: Model, record: Record, canvas: Canvas, most: int) -> int:
     """The smallest batch that is within 5 % of the fastest per image, tried on painted images."""
-    images = paint(plan, canvas, draw(plan, 0), canvas.batch(CHUNK))
+    plan = record.plan
+    images = paint(plan, canvas, draw(plan, 0)[:most], canvas.batch(most))
     per_image = {}
-    for size in BATCH_SIZES[2:]:
+    for size in [size for size in BATCH_SIZES[2:] if size <= most] or [most]:
         best = float("inf")
         for _ in range(2):  # the first call of a size may compile or allocate
             started = time.perf_counter()
@@ -220,29 +353,95 @@ def fastest_batch(model: Model, plan: Plan, canvas: Canvas) -> int:
     return next(size for size in per_image if per_image[size] <= limit)
 
 
+# ---- to the end
+
+
+class Options(TypedDict, total=False):
+    """What `explain` may be told, for its two kinds of answer; `steps` says what each means."""
+
+    fills: str | Sequence[str | Fill]
+    colors: str | Sequence[str | Fill] | None
+    n_masks: Amount
+    tolerance: float
+    cap: int
+    target: Target
+    mask_prob: Chance
+    grid: int | tuple[int, int]
+    seed: int
+    batch_size: Amount
+    like: Record | Path | str | None
+    scores: ScoreKind | None
+    softmax: bool | None
+    sigmoid: bool | None
+    labels: Sequence[str] | None
+    size: int | tuple[int, int] | None
+    mean: Numbers | None
+    std: Numbers | None
+    save: Path | str | None
+    progress: bool
+
+
+@overload
+def explain(
+    image: list[Any] | tuple[Any, ...], model: Any, **options: Unpack[Options]
+) -> list[Record]: ...
+
+
+@overload
+def explain(image: Any, model: Any, **options: Unpack[Options]) -> Record: ...
+
+
 def explain(
     image: Any,
     model: Any,
     *,
+    fills: str | Sequence[str | Fill] = "rgbwk",
+    colors: str | Sequence[str | Fill] | None = None,
+    n_masks: Amount = "auto",
+    tolerance: float = TOLERANCE,
+    cap: int = CAP,
+    target: Target = None,
+    mask_prob: Chance = "auto",
+    grid: int | tuple[int, int] = (8, 8),
+    seed: int = 0,
+    batch_size: Amount = 32,
+    like: Record | Path | str | None = None,
+    scores: ScoreKind | None = None,
+    softmax: bool | None = None,
+    sigmoid: bool | None = None,
+    labels: Sequence[str] | None = None,
+    size: int | tuple[int, int] | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
     save: Path | str | None = None,
     progress: bool = False,
-    **options: Any,
-) -> Record:
+) -> Record | list[Record]:
     """Explain an image: ask the model about painted versions of it, and return the record.
 
-    Takes the options of `steps`. With `save`, the record is kept there every ten seconds and at
-    the end, and a record of the same run found there is continued.
+    Image, model and the rest are as for `steps`; of a list of images, a list of records. With
+    `save`, the record of an image is kept there every ten seconds and at the end, and a record of
+    the same run found there is continued.
     """
-    if save is not None and os.path.exists(save):
-        options["resume"] = load(save)
-    run = steps(image, model, **options)
-    if save is not None:
-        run = checkpointed(run, Path(save))
-    if progress:
-        from .progress import with_progress
+    options: Any = dict(locals())  # before any other name is: just what `steps` takes, and these
+    for name in ("image", "model", "save", "progress"):
+        del options[name]
+    if isinstance(image, list | tuple):
+        if save is not None:
+            raise InputError("Several images were given with one place to save: explain each.")
+        known = load_model(model) if isinstance(model, str | Path) else model
+        return [last(watched(steps(one, known, **options), progress)) for one in image]
+    before = load(save) if save is not None and os.path.exists(save) else None
+    grown = steps(image, model, resume=before, **options)
+    return last(watched(grown if save is None else checkpointed(grown, Path(save)), progress))
 
-        run = with_progress(run)
-    return last(run)
+
+def watched(grown: Iterator[Record], progress: bool) -> Iterator[Record]:
+    """A run with a bar, where one is wanted."""
+    if not progress:
+        return grown
+    from .progress import with_progress
+
+    return with_progress(grown)
 
 
 def last(run: Iterator[Record]) -> Record:

@@ -1,20 +1,25 @@
 """Maps: what an estimator makes of a record for one class, in units of score."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .content import ByContent
+from .errors import InputError
 from .fills import Fill
+from .images import thinned, thinning
+from .raster import LARGE
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Maps:
+@dataclass(frozen=True, eq=False, repr=False)
+class Maps(ByContent):
     """One map per fill (one in all for `rise` and `debiased`), with standard errors.
 
     A value is the mean change of the score when the neighbourhood of that pixel, about two cells
@@ -25,35 +30,92 @@ class Maps:
     se: NDArray[np.float32]  # (K, H, W)
     fills: tuple[Fill, ...]  # one per map; empty where a map is over all fills
     target: int
-    label: str
+    label: str  # of the class, or of one class less another
     estimator: str
     n_masks: int
     unit: str  # what a value is, for colorbars
     image: NDArray[Any]  # (H, W, 3)
+    diverging: bool = True  # whether zero is a value of its own, or only another value
+    against: int | None = None  # the class whose score was taken off, if any
     notes: tuple[str, ...] = ()  # what to know before reading the maps
+
+    def __repr__(self) -> str:
+        error = self.relative_error
+        size = " x ".join(map(str, self.values.shape[1:]))
+        return (
+            f"<Maps of {self.label!r}: {', '.join(self.names)}; {size} pixels, {self.n_masks:,} "
+            f"masks, relative error {error:.2f}>"
+        )
+
+    def __getitem__(self, fill: str) -> NDArray[np.float32]:
+        """The values (H, W) of the map of one fill, by its name."""
+        if fill not in self.names:
+            raise InputError(f"There is no map of {fill!r}: there are {', '.join(self.names)}.")
+        return np.asarray(self.values[self.names.index(fill)])
 
     @property
     def relative_error(self) -> float:
         """The noise in the maps over the signal in them; infinite if there is no signal to see."""
-        noise = float(np.mean(np.square(self.se, dtype=np.float64)))
-        signal = float(np.mean(np.square(self.values, dtype=np.float64))) - noise
+        noise = mean_square(self.se)
+        signal = mean_square(self.values) - noise
         if noise == 0:
             return 0.0
         return math.sqrt(noise / signal) if signal > 0 else math.inf
+
+    def thinned(self, most: int) -> "Maps":
+        """Fewer pixels to look at, so that no side is longer than `most`: every n-th has its own
+        values, over the mean of the image around it."""
+        every = thinning(self.image.shape, most)
+        if every == 1:
+            return self
+        return replace(
+            self,
+            values=self.values[:, ::every, ::every],
+            se=self.se[:, ::every, ::every],
+            image=thinned(self.image, every),
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
         """What heads each map."""
         return tuple(fill.name for fill in self.fills) or (self.estimator,)
 
-    def plot(self) -> "Figure":
-        """The image and its maps side by side, as a matplotlib figure."""
-        from .plots import plot_maps  # this and the notebook's import alone point down the layers
+    def plot(
+        self, ax: "Axes | None" = None, vmax: float | None = None, cmap: str | None = None
+    ) -> "Figure":
+        """The image and its maps side by side, as a matplotlib figure.
 
-        return plot_maps([self])
+        With `ax`, only the map there is (or the first) is drawn into it. `vmax` is the value at
+        the ends of the scale, to compare figures; `cmap` another color scale of matplotlib's.
+        """
+        from .plots import plot_into, plot_maps  # these and the notebook's alone point down
+
+        if ax is not None:
+            return plot_into(ax, self, vmax, cmap)
+        return plot_maps([self], vmax=vmax, cmap=cmap)
+
+    def to_xarray(self) -> Any:
+        """Values and errors as an `xarray.Dataset` over fill, row and column."""
+        try:
+            import xarray
+        except ImportError:
+            raise InputError("Labelled arrays need xarray: pip install xarray.") from None
+        dims = ("fill", "row", "column")
+        return xarray.Dataset(
+            {"value": (dims, self.values), "se": (dims, self.se)},
+            coords={"fill": list(self.names)},
+            attrs={"label": self.label, "unit": self.unit, "estimator": self.estimator},
+        )
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         from .report import maps_html
 
         return maps_html(self)
+
+
+def mean_square(maps: NDArray[np.float32]) -> float:
+    """Over all values of maps (K, H, W); of large ones map by map, to hold one at a time."""
+    if maps[0].size <= LARGE:
+        return float(np.mean(np.square(maps, dtype=np.float64)))
+    return float(np.mean([np.mean(np.square(one, dtype=np.float64)) for one in maps]))

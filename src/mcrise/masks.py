@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .content import ByContent
 from .errors import InputError
 from .fills import RGBWK, Fill, check_fills
 
@@ -72,8 +73,8 @@ class Plan:
         }
 
 
-@dataclass(frozen=True)
-class Masks:
+@dataclass(frozen=True, eq=False)
+class Masks(ByContent):
     """Some masks of a plan."""
 
     cells: NDArray[np.uint8]  # (N, h + 2, w + 2); 0 keeps, k paints fill k
@@ -106,7 +107,9 @@ def draw(plan: Plan, chunk: int) -> Masks:
     n_cells = math.prod(shape)
     # Raw Philox bits and our own thresholds: NumPy keeps the raw stream, but not what its
     # Generator makes of it, the same over the years.
-    raw = np.random.Philox(key=[plan.seed, chunk]).random_raw(n_cells + CHUNK)
+    # The key is an array: from a list, NumPy would round seeds above 2**63 as floats.
+    key = np.array([plan.seed, chunk], np.uint64)
+    raw = np.random.Philox(key=key).random_raw(n_cells + CHUNK)
     high, low = raw >> 32, raw & 0xFFFFFFFF
     painted = high[:n_cells] < round(plan.mask_prob * 2**32)
     fill = (low[:n_cells] * plan.n_fills >> 32) + 1  # uniform on 1..K
@@ -127,6 +130,11 @@ def enlargement(n_pixels: int, n_cells: int, cell: int) -> NDArray[np.float64]:
     array (n_pixels, cell, n_cells + 2)
         indexed by pixel, shift and cell.
     """
-    position = np.add.outer(np.arange(n_pixels), np.arange(cell)) / cell
+    return enlargement_at(np.arange(n_pixels), n_cells, cell)
+
+
+def enlargement_at(places: NDArray[Any], n_cells: int, cell: int) -> NDArray[np.float64]:
+    """The same at places in pixels, whole or not."""
+    position = np.add.outer(places, np.arange(cell)) / cell
     distance = np.abs(position[..., None] - np.arange(n_cells + 2))
-    return np.maximum(0.0, 1.0 - distance)
+    return np.asarray(np.maximum(0.0, 1.0 - distance))

@@ -11,23 +11,27 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from .archive import write_arrays
+from .content import ByContent
 from .errors import InputError, ModelError
 from .model import Model
-from .record import write_atomically
+from .origin import Origin
+from .runtimes import load_model
 
-DISTANCES = ("euclidean", "cosine")
+Distance = Literal["euclidean", "cosine"]
+DISTANCES: tuple[str, ...] = get_args(Distance)
 MASK_PROB = 0.1  # as in the paper: with half of the query painted, no person is left to match
 BATCH = 32
 
 
-@dataclass(frozen=True)
-class Gallery:
+@dataclass(frozen=True, eq=False)
+class Gallery(ByContent):
     """The images of a folder that could be read, and their embeddings."""
 
     paths: tuple[Path, ...]
@@ -59,14 +63,20 @@ class Match:
     rank: int  # 1: the nearest in the gallery
 
 
-def open_gallery(folder: Path, embed: Model, cache: Path | None = None) -> Gallery:
-    """Embed the images of a folder; with `cache`, those seen before are not asked again."""
+def open_gallery(folder: Path | str, model: Any, cache: Path | str | None = None) -> Gallery:
+    """Embed the images of a folder; with the folder `cache`, those seen before are not asked again.
+
+    `model` is what `load_model` takes, from images (N, H, W, 3) to embeddings (N, D).
+    """
+    folder, embed = Path(folder), embedding(model)
     if not folder.is_dir():
         raise InputError(f"The gallery {folder} is not a folder: give one that holds images.")
     known = {ext for ext, kind in Image.registered_extensions().items() if kind in Image.OPEN}
     files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in known)
     digests = {file: digest_of(file) for file in files}
-    store = None if cache is None else cache / f"{sha256(embed.identity.encode())[:16]}.npz"
+    if ":" in embed.origin.name or not embed.origin.digest:
+        cache = None  # weights that nothing has looked at may be others by now
+    store = None if cache is None else Path(cache) / f"{sha256(embed.identity.encode())[:16]}.npz"
     known_embeddings = {} if store is None else read_cache(store)
     fresh: dict[Path, NDArray[Any]] = {}
     unreadable = []
@@ -91,13 +101,18 @@ def open_gallery(folder: Path, embed: Model, cache: Path | None = None) -> Galle
 
 
 def match(
-    query: Path, gallery: Gallery, embed: Model, distance: str = "euclidean",
-    against: Path | None = None,
-) -> Match:  # fmt: skip
-    """Find what the query is nearest to, or compare it with `against`.
+    query: Path | str,
+    gallery: Gallery,
+    model: Any,
+    distance: Distance | str = "euclidean",
+    against: Path | str | None = None,
+) -> Match:
+    """Find what the query is nearest to, or compare it with `against`, an image of the gallery.
 
-    The query's own file, recognised by its content, is never a match.
+    `model` is the one that the gallery was opened with. The query's own file, recognised by its
+    content, is never a match. What is to be explained is the `model` of the match.
     """
+    query, embed = Path(query), embedding(model)
     if distance not in DISTANCES:
         raise InputError(
             f"The distance is {distance!r}, but it must be one of {', '.join(DISTANCES)}."
@@ -109,7 +124,7 @@ def match(
     if not others.any():
         raise InputError("The gallery holds nothing but the query itself: add other images.")
     order = [int(i) for i in np.argsort(distances, kind="stable") if others[i]]
-    chosen = order[0] if against is None else gallery.index(against)
+    chosen = order[0] if against is None else gallery.index(Path(against))
     path, d0 = gallery.paths[chosen], float(distances[chosen])
     if d0 <= 1e-6 * max(float(np.linalg.norm(own)), 1.0):
         raise InputError(
@@ -117,10 +132,21 @@ def match(
             "scale: remove this copy of the query from the gallery, or give another --against."
         )
     model = similar_to(embed, gallery.embeddings[chosen], d0, distance, path.name)
+    to = f"{distance} to {gallery.digests[chosen][:16]}"
+    own = embed.origin
+    digest = sha256(f"{own.digest} {to}".encode()) if own.digest else ""
     model = replace(
-        model, identity=f"{embed.identity} {distance} to {gallery.digests[chosen][:16]}"
+        model,
+        identity=f"{embed.identity} {to}",
+        origin=Origin(f"{own.name} {to}", digest, own.settings) if digest else Origin(),
     )
     return Match(model, path, d0, order.index(chosen) + 1 if chosen in order else 1)
+
+
+def embedding(model: Any) -> Model:
+    """A model whose scores may be anything, in any form that `load_model` takes."""
+    ready = isinstance(model, Model) and model.kind == "any"
+    return model if ready else load_model(model, scores="any")
 
 
 def similar_to(
@@ -176,7 +202,7 @@ def read_cache(store: Path) -> dict[str, NDArray[np.float32]]:
 def write_cache(store: Path, embeddings: dict[str, NDArray[np.float32]]) -> None:
     arrays = {"digests": np.array([*embeddings]), "embeddings": np.stack([*embeddings.values()])}
     with suppress(InputError):  # nowhere to keep it: the next run embeds the gallery again
-        write_atomically(store, arrays)
+        write_arrays(store, arrays)
 
 
 def digest_of(path: Path) -> str:

@@ -3,40 +3,66 @@
 An explanation ranks the pixels and says what to paint each with. Change the image pixel by pixel
 in that order and watch the score: the sooner it falls, the better the ranking knew what the model
 needs. Every metric is such a curve between two pictures, so there is one function for all; what
-differs is which picture it starts from, and the convention is part of the result.
+differs is which picture it starts from, and the convention is part of the result. To add a metric,
+name it in the table.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .content import ByContent
 from .errors import InputError
-from .fills import FULL, Fill, Solid
+from .estimators import DEFAULT, EstimatorName
+from .fills import FULL, Fill, Solid, parse
 from .images import unit_float
+from .loop import recognise
 from .maps import Maps
 from .model import Model
+from .record import Record, Target
+from .runtimes import load_model
 
 BLACK = Solid(FULL["black"], "black")
 STEP = 0.01  # of the pixels, changed between two calls
 BATCH = 32
-TITLES = {
-    "deletion": "deletion",
-    "insertion": "insertion",
-    "ca_deletion": "CA-deletion",
-    "ca_insertion": "CA-insertion",
-}
-METRICS = tuple(TITLES)
-
-
-def direction(metric: str) -> str:
-    return "lower is better" if metric.endswith("deletion") else "higher is better"
 
 
 @dataclass(frozen=True)
-class Ranking:
+class Metric:
+    """A way from the image to the painted picture, or back."""
+
+    name: str  # in tables
+    title: str
+    deletes: bool  # from the image to the painted picture
+    color_aware: bool  # each pixel is painted with what the ranking says, or all with one fill
+
+    @property
+    def direction(self) -> str:
+        return "lower is better" if self.deletes else "higher is better"
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("deletion", "deletion", deletes=True, color_aware=False),
+        Metric("insertion", "insertion", deletes=False, color_aware=False),
+        Metric("ca_deletion", "CA-deletion", deletes=True, color_aware=True),
+        Metric("ca_insertion", "CA-insertion", deletes=False, color_aware=True),
+    )
+}
+
+
+def find_metric(name: str) -> Metric:
+    if name not in METRICS:
+        raise InputError(f"The metric is {name!r}, but it must be one of {', '.join(METRICS)}.")
+    return METRICS[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking(ByContent):
     """The pixels in the order in which an explanation would change them, and to what."""
 
     order: NDArray[np.int64]  # (H W,) places in row-major numbering, most important first
@@ -85,18 +111,14 @@ def rank_importance(importance: NDArray[Any], fill: Fill = BLACK) -> Ranking:
     return Ranking(order, (fill,), np.zeros(importance.shape, np.int64))
 
 
-@dataclass(frozen=True)
-class Curve:
+@dataclass(frozen=True, eq=False)
+class Curve(ByContent):
     """The score of the target while pixels change."""
 
-    metric: str
+    metric: Metric
     scores: NDArray[np.float32]  # (steps + 1,), from none of the pixels changed to all
     step: float  # share of the pixels changed at once
     fill: str
-
-    @property
-    def title(self) -> str:
-        return TITLES[self.metric]
 
     @property
     def shares(self) -> NDArray[np.float64]:
@@ -111,15 +133,15 @@ class Curve:
 
     def line(self) -> str:
         return (
-            f"{self.title} {self.area:.4f} ({direction(self.metric)}; {100 * self.step:g} % of the "
-            f"pixels a step, fill: {self.fill})"
+            f"{self.metric.title} {self.area:.4f} ({self.metric.direction}; "
+            f"{100 * self.step:g} % of the pixels a step, fill: {self.fill})"
         )
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "metric": self.metric,
+            "metric": self.metric.name,
             "area": self.area,
-            "direction": direction(self.metric),
+            "direction": self.metric.direction,
             "step": self.step,
             "fill": self.fill,
             "scores": [float(score) for score in self.scores],
@@ -128,44 +150,89 @@ class Curve:
 
 def curve_from_json(data: dict[str, Any]) -> Curve:
     scores = np.array(data["scores"], np.float32)
-    return Curve(data["metric"], scores, float(data["step"]), str(data["fill"]))
+    return Curve(find_metric(data["metric"]), scores, float(data["step"]), str(data["fill"]))
 
 
 def measure(
+    record: Record,
+    model: Any,
+    target: Target = None,
+    *,
+    estimator: EstimatorName | str = DEFAULT,
+    metrics: str | Iterable[str] = tuple(METRICS),
+    fill: str | Fill = "black",
+    step: float = STEP,
+    batch_size: int = BATCH,
+) -> dict[str, Curve]:
+    """How well the map of a class finds what the model needs: a curve for each metric.
+
+    `model` is the one that the record is of, in any form that `load_model` takes; `target` and
+    `estimator` are as for `Record.maps`. `fill` is what deletion and insertion paint with, and all
+    metrics where the estimator does not say with what. The area under a curve is its number.
+    """
+    check_step(step)
+    chosen = [find_metric(name) for name in ([metrics] if isinstance(metrics, str) else metrics)]
+    plain = one_fill(fill, record.view.pixels)
+    maps = record.maps(target, estimator)
+    known = load_model(model)
+    recognise(record, known)
+    return curves_of(
+        record.view.pixels,
+        known,
+        maps.target,
+        rank(maps, plain),
+        metrics=chosen,
+        fill=plain,
+        step=step,
+        batch_size=batch_size,
+    )
+
+
+def curves_of(
     pixels: NDArray[Any],
     model: Model,
     target: int,
     ranking: Ranking,
     *,
-    metrics: tuple[str, ...] = METRICS,
+    metrics: Iterable[Metric] = tuple(METRICS.values()),
     fill: Fill = BLACK,
     step: float = STEP,
     batch_size: int = BATCH,
 ) -> dict[str, Curve]:
-    """The curves of a ranking of an image (H, W, 3) as the model is shown it.
+    """The curves of a ranking of an image (H, W, 3) as the model is shown it, by metric.
 
     Deletion paints the pixels with `fill`, CA-deletion each with what the ranking says; insertion
     and CA-insertion start from the painted picture and uncover the image in the same order.
     """
     check_step(step)
+    if batch_size < 1:
+        raise InputError(f"The batch size is {batch_size}, but at least 1 is needed.")
     if ranking.chosen.shape != pixels.shape[:2]:
         raise InputError(
             f"The ranking is of {ranking.chosen.shape[0]} x {ranking.chosen.shape[1]} pixels, but "
             f"the image has {pixels.shape[0]} x {pixels.shape[1]}: rank what the model is shown."
         )
     curves: dict[str, Curve] = {}
+    asked: dict[tuple[bool, bool], NDArray[np.float32]] = {}
     for metric in metrics:
-        one = ranking if metric.startswith("ca_") else ranking.with_fill(fill)
-        twin = curves.get(metric.removeprefix("ca_"))
-        if twin is not None and one.fills == (fill,):  # the same pictures: not asked twice
-            scores = twin.scores
-        else:
+        one = ranking if metric.color_aware else ranking.with_fill(fill)
+        pictures = metric.deletes, one.fills == (fill,)  # the same ones are not asked about twice
+        if pictures not in asked:
             ends = pixels, one.painted(pixels)
-            start, end = ends if metric.endswith("deletion") else ends[::-1]
-            pictures = between(start, end, ranking.order, step, batch_size)
-            scores = np.concatenate([model(some)[:, target] for some in pictures])
-        curves[metric] = Curve(metric, scores, step, one.fill_name)
+            start, end = ends if metric.deletes else ends[::-1]
+            batches = between(start, end, ranking.order, step, batch_size)
+            asked[pictures] = np.concatenate([model(some)[:, target] for some in batches])
+        curves[metric.name] = Curve(metric, asked[pictures], step, one.fill_name)
     return curves
+
+
+def one_fill(given: str | Fill, pixels: NDArray[Any]) -> Fill:
+    if isinstance(given, Fill):
+        return given
+    found = parse(given, pixels)
+    if len(found) != 1:
+        raise InputError(f"The fill {given} names {len(found)} fills, but one is needed.")
+    return found[0]
 
 
 def check_step(step: float) -> None:

@@ -6,7 +6,7 @@ and what its scores mean, so that nonsense is refused rather than explained.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,8 @@ from .blend import Canvas, make_canvas
 from .errors import InputError, ModelError
 from .fills import Fill
 from .images import Geometry, View, unit_float
-from .record import KINDS
-
-SUM_TOLERANCE = 0.01  # of probabilities: float16 models are off by a few thousandths
+from .origin import UNKNOWN, Origin
+from .scores import ScoreKind, check_kind, check_scores
 
 WHOLE = Geometry()  # any size, as it is
 
@@ -36,10 +35,12 @@ class Model:
     dtype: str | None = None  # uint8, float16 or float32; None: dtype and range of the image given
     gain: tuple[float, float, float] = (1.0, 1.0, 1.0)  # red, green, blue
     offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    kind: str = "probability"
-    softmax: bool = False
+    kind: ScoreKind = "probability"
+    softmax: bool = False  # to be applied to what the model returns
+    sigmoid: bool = False  # likewise
     labels: tuple[str, ...] | None = None
-    identity: str = "callable"
+    identity: str = ""  # what it is called in tables and reports
+    origin: Origin = UNKNOWN
     notes: tuple[str, ...] = ()  # what was assumed, for the user
 
     def __post_init__(self) -> None:
@@ -47,11 +48,19 @@ class Model:
             (self.layout, "layout", ("NCHW", "NHWC")),
             (self.channels, "channel order", ("rgb", "bgr")),
             (self.dtype, "input dtype", ("uint8", "float16", "float32", None)),
-            (self.kind, "kind of score", tuple(KINDS)),
         ):
             if value not in allowed:
                 words = ", ".join(str(word) for word in allowed if word)
                 raise InputError(f"The {name} is {value!r}, but it must be one of {words}.")
+        check_kind(self.kind)
+        if self.softmax and self.sigmoid:
+            raise InputError(
+                "Both softmax and sigmoid were asked for: give softmax where the classes exclude "
+                "each other, sigmoid where each is scored on its own."
+            )
+        if not self.identity:
+            name = getattr(self.predict, "__qualname__", type(self.predict).__qualname__)
+            object.__setattr__(self, "identity", f"callable {name}")
         plain = self.gain == (1.0, 1.0, 1.0) and self.offset == (0.0, 0.0, 0.0)
         if self.dtype in ("uint8", None) and not plain:
             raise InputError(
@@ -95,14 +104,15 @@ class Model:
         A model without a dtype of its own gets the range of the image: 0..255 where `whole`.
         """
         stretch = pixels.dtype != np.uint8 and (whole or self.dtype is not None)
-        values = pixels * np.float32(255 if stretch else 1)
-        normal = values * np.array(self.gain, np.float32) + np.array(self.offset, np.float32)
+        normal = pixels * np.float32(255 if stretch else 1)
+        normal *= np.array(self.gain, np.float32)  # in place: of a large image, a copy counts
+        normal += np.array(self.offset, np.float32)
         return normal[..., ::-1] if self.channels == "bgr" else normal
 
     def scores(self, batch: NDArray[Any]) -> NDArray[np.float32]:
         """Call the model on a prepared batch and check what it says."""
         try:
-            answer = np.asarray(self.predict(batch))
+            answer = as_array(self.predict(batch))
         except InputError:
             raise
         except Exception as error:
@@ -123,49 +133,12 @@ class Model:
         if self.softmax:
             answer = np.exp(answer - answer.max(axis=1, keepdims=True))
             answer /= answer.sum(axis=1, keepdims=True)
-        self.check(answer)
+        if self.sigmoid:
+            answer = (0.5 + 0.5 * np.tanh(0.5 * answer)).astype(np.float32)
+        check_scores(self.kind, answer)
         return answer
 
-    def check(self, scores: NDArray[np.float32]) -> None:
-        """Refuse scores that are not of the kind they are said to be."""
-        low, high = float(scores.min()), float(scores.max())
-        outside = low < -SUM_TOLERANCE or high > 1 + SUM_TOLERANCE
-        if self.kind == "probability":
-            sums = scores.sum(axis=1)
-            if outside or np.abs(sums - 1).max() > SUM_TOLERANCE:
-                raise ModelError(
-                    f"the scores are not probabilities (from {low:.3g} to {high:.3g}, a row sums "
-                    f"to {sums[np.abs(sums - 1).argmax()]:.3g}): add a softmax (--softmax) if they "
-                    "are logits, or say what they are (--scores independent or --scores any)"
-                )
-        elif self.kind in ("independent", "similarity") and outside:
-            raise ModelError(
-                f"the scores range from {low:.3g} to {high:.3g}, but {self.kind} scores lie in "
-                "0..1: say --scores any if they are logits or distances"
-            )
 
-
-def as_model(
-    model: Any, scores: str | None = None, labels: tuple[str, ...] | list[str] | None = None
-) -> Model:
-    """A `Model` from one, or from any plain callable; `scores` and `labels` override."""
-    if isinstance(model, Model):
-        known = model
-    else:
-        if not callable(model):
-            raise InputError(
-                f"The model is a {type(model).__name__}, but something that can be called on "
-                "images is needed: a function, or what mcrise.load_model returns."
-            )
-        if hasattr(model, "state_dict"):
-            raise InputError(
-                "A torch module takes prepared tensors, not images: wrap it with "
-                "mcrise.load_model(module, size=..., mean=..., std=...)."
-            )
-        name = getattr(model, "__qualname__", type(model).__qualname__)
-        known = Model(model, identity=f"callable {name}")
-    if scores is not None:
-        known = replace(known, kind=scores)
-    if labels is not None:
-        known = replace(known, labels=tuple(labels))
-    return known
+def as_array(answer: Any) -> NDArray[Any]:
+    """What a model returned, also where it is a tensor that remembers how it came about."""
+    return np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)

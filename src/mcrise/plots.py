@@ -1,7 +1,9 @@
 """Pictures of maps. The only place where a map is scaled, and the scale is always shown."""
 
 import io
+import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,13 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from .fills import LUMA, Fill
-from .images import unit_float
+from .images import covered, thinned, thinning, unit_float
 from .maps import Maps
-from .metrics import Curve, direction
-from .reading import Finding, Reading
+from .metrics import METRICS, Curve
+from .reading import Finding
 from .record import Record
-from .trials import Comparison, Trial, repaint
+from .trials import Comparison, Trial, Tried
+from .wording import headline
 
 # Purple to orange: safe for color-blind readers, and unlike red and blue never mistaken for a fill.
 DIVERGING = "PuOr_r"
@@ -27,26 +30,84 @@ SEQUENTIAL = "cividis"
 PANEL = 1.75  # inches
 DPI = 130
 FAINT, STRONG = 0.25, 0.9  # opacity below and above two standard errors
+MOST_SIDE = 512  # pixels that are drawn; of a larger picture every second, third and so on
 EXTREME = 99.8  # percentile of |value| at the ends of the scale, so that one pixel does not set it
 
 
-def plot_maps(rows: Sequence[Maps], names: Sequence[str] | None = None) -> Figure:
+@dataclass(frozen=True)
+class Scale:
+    """The one color scale of a figure."""
+
+    low: float
+    high: float
+    colormap: str
+
+    @property
+    def diverging(self) -> bool:
+        return self.low == -self.high
+
+    @property
+    def words(self) -> str:
+        """What its ends stand for, and in which color."""
+        ends = {DIVERGING: (" (purple)", " (orange)"), SEQUENTIAL: (" (blue)", " (yellow)")}
+        first, last = ends.get(self.colormap, ("", ""))
+        return f"from {self.low:.2g}{first} to {self.high:.2g}{last}"
+
+    def colors(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Values (H, W) as colors (H, W, 3) in 0..1."""
+        norm = Normalize(self.low, self.high)
+        return np.asarray(matplotlib.colormaps[self.colormap](norm(values))[..., :3], np.float32)
+
+
+def scale_for(rows: Sequence[Maps], vmax: float | None = None, cmap: str | None = None) -> Scale:
+    """The one scale that serves all these maps: around zero where they are changes of score.
+
+    `vmax` is the value at its ends, where figures are to be compared.
+    """
+    values = [maps.thinned(MOST_SIDE).values for maps in rows]
+    if all(maps.diverging for maps in rows):
+        limit = scale_of(values) if vmax is None else vmax
+        return Scale(-limit, limit, cmap or DIVERGING)
+    low = min(float(some.min()) for some in values)
+    high = max(float(some.max()) for some in values) if vmax is None else vmax
+    return Scale(low, max(high, low + 1e-6), cmap or SEQUENTIAL)
+
+
+def plot_maps(
+    rows: Sequence[Maps],
+    names: Sequence[str] | None = None,
+    vmax: float | None = None,
+    cmap: str | None = None,
+) -> Figure:
     """The image, then one panel per fill; several classes stand above each other.
 
-    All panels share one scale, symmetric around zero. Values below two standard errors are faint.
+    All panels share one scale. Values below two standard errors are faint.
     """
     n_panels = 1 + max(len(maps.values) for maps in rows)
     figure, axes = panels(len(rows), n_panels, rows[0].image)
-    limit = scale_of([maps.values for maps in rows])
+    scale = scale_for(rows, vmax, cmap)
     for line, maps in enumerate(rows):
         title = names[line] if names else maps.label
         show_image(axes[line, 0], maps.image, short(title))
-        for panel, (values, se) in enumerate(zip(maps.values, maps.se, strict=True), start=1):
-            axis = axes[line, panel]
-            show_map(axis, maps.image, values, se, limit)
+        for k in range(len(maps.values)):
+            axis = axes[line, 1 + k]
+            axis.imshow(drawn(maps, k, scale))
             if line == 0 or rows[0].names != maps.names:
-                head(axis, maps, panel - 1)
-    colorbar(figure, axes, Normalize(-limit, limit), DIVERGING, rows[0].unit)
+                head(axis, maps, k)
+    colorbar(figure, axes, scale, rows[0].unit)
+    return figure
+
+
+def plot_into(axis: Axes, maps: Maps, vmax: float | None = None, cmap: str | None = None) -> Figure:
+    """The strongest of some maps, into axes of the caller's own."""
+    k = int(np.abs(maps.values).max(axis=(1, 2)).argmax())
+    scale = scale_for([maps], vmax, cmap)
+    axis.imshow(drawn(maps, k, scale))
+    axis.set_title(f"{short(maps.label)}: {maps.names[k]}", fontsize=9)
+    axis.set_axis_off()
+    figure = axis.get_figure(root=True)
+    assert figure is not None
+    colorbar(figure, np.array([axis]), scale, maps.unit)
     return figure
 
 
@@ -54,16 +115,12 @@ def plot_rise(rise: Maps, debiased: Maps) -> Figure:
     """RISE next to debiased RISE: only the second is near zero where the model does not look."""
     figure, axes = panels(1, 3, rise.image, gap=0.45)
     show_image(axes[0, 0], rise.image, short(rise.label))
-    low, high = float(rise.values.min()), float(rise.values.max())
-    high = high if high > low else low + 1e-6
-    axes[0, 1].imshow(rise.values[0], cmap=SEQUENTIAL, vmin=low, vmax=high)
-    axes[0, 1].set_title("RISE", fontsize=9)
-    limit = scale_of([debiased.values])
-    show_map(axes[0, 2], debiased.image, debiased.values[0], debiased.se[0], limit)
-    axes[0, 2].set_title("debiased RISE", fontsize=9)
-    colorbar(figure, axes[:, 1:2], Normalize(low, high), SEQUENTIAL, rise.unit)
-    label = f"{debiased.unit} when kept"
-    colorbar(figure, axes[:, 2:], Normalize(-limit, limit), DIVERGING, label)
+    units = rise.unit, f"{debiased.unit} when kept"
+    for panel, (maps, unit) in enumerate(zip((rise, debiased), units, strict=True), start=1):
+        scale = scale_for([maps])
+        axes[0, panel].imshow(drawn(maps, 0, scale))
+        axes[0, panel].set_title(["RISE", "debiased RISE"][panel - 1], fontsize=9)
+        colorbar(figure, axes[:, panel : panel + 1], scale, unit)
     return figure
 
 
@@ -76,15 +133,15 @@ def plot_methods(rows: Sequence[tuple[NDArray[Any], Maps, Maps]]) -> Figure:
     figure, axes = panels(len(rows), 3 + n_fills, rows[0][2].image, gap=0.3)
     for line, (weights, rise, maps) in zip(axes, rows, strict=True):
         show_image(line[0], maps.image, short(maps.label, 20))
-        most, limit = scale_of([weights]), scale_of([maps.values])
-        low, high = float(rise.values.min()), float(rise.values.max())
-        show_map(line[1], maps.image, weights, np.zeros_like(weights), most)
-        line[2].imshow(rise.values[0], cmap=SEQUENTIAL, vmin=low, vmax=high)
-        for panel, (values, se) in enumerate(zip(maps.values, maps.se, strict=True)):
-            show_map(line[3 + panel], maps.image, values, se, limit)
-        colorbar(figure, line[1:2], Normalize(-most, most), DIVERGING, "LIME's weight")
-        colorbar(figure, line[2:3], Normalize(low, high), SEQUENTIAL, rise.unit)
-        colorbar(figure, line[3:], Normalize(-limit, limit), DIVERGING, maps.unit)
+        most = scale_of([weights])
+        own = Scale(-most, most, DIVERGING)
+        line[1].imshow(overlay(maps.image, weights, np.zeros_like(weights), own))
+        colorbar(figure, line[1:2], own, "LIME's weight")
+        for first, some in ((2, rise), (3, maps)):
+            scale = scale_for([some])
+            for k in range(len(some.values)):
+                line[first + k].imshow(drawn(some, k, scale))
+            colorbar(figure, line[first : first + len(some.values)], scale, some.unit)
     axes[0, 1].set_title("LIME", fontsize=9)
     axes[0, 2].set_title("RISE", fontsize=9)
     for panel in range(n_fills):
@@ -92,21 +149,30 @@ def plot_methods(rows: Sequence[tuple[NDArray[Any], Maps, Maps]]) -> Figure:
     return figure
 
 
-def plot_regions(readings: Sequence[Reading]) -> Figure:
+def plot_regions(readings: Sequence[Tried]) -> Figure:
     """Each class: its findings outlined on the image, and what they are beside it."""
-    figure, axes = panels(len(readings), 2, readings[0].maps.image, gap=1.0)
-    for (picture, words), reading in zip(axes, readings, strict=True):
-        show_image(picture, reading.maps.image, short(reading.maps.label))
-        outline(picture, reading.findings)
+    figure, axes = panels(len(readings), 2, readings[0].reading.maps.image, gap=1.0)
+    for (picture, words), tried in zip(axes, readings, strict=True):
+        maps, findings = tried.reading.maps, tried.reading.findings
+        show_image(picture, maps.image, short(maps.label))
+        outline(picture, findings)
         words.axis("off")
-        lines = [
-            f"{number}  {finding.place}: {finding.kind}\n    "
-            f"{finding.strongest.fill.name} {finding.strongest.value:+.2g} ± "
-            f"{finding.strongest.margin:.1g}"
-            for number, finding in enumerate(reading.findings, start=1)
-        ]
+        lines = []
+        for number, (finding, verdict) in enumerate(
+            zip(findings, tried.verdicts, strict=True), start=1
+        ):
+            effect = finding.strongest
+            said = f"{effect.fill.name} {effect.value:+.2g} ± {effect.margin:.1g} (untried)"
+            if verdict and verdict.control:
+                control = verdict.control
+                moved = f"{verdict.before:.2f} → {control.here:.2f}"
+                said = f"{headline(verdict)}\n{control.fill.name} {moved}, {control.verdict}"
+            elif verdict:
+                said = headline(verdict)
+            inside = "\n".join(textwrap.fill(line, 44) for line in said.split("\n"))
+            lines.append(f"{number}  {finding.place}\n{textwrap.indent(inside, '    ')}")
         text = "\n".join(lines or ["no finding"])
-        words.text(-0.1, 1, text, transform=words.transAxes, fontsize=7.5, va="top")
+        words.text(-0.1, 1, text, transform=words.transAxes, fontsize=7, va="top")
     return figure
 
 
@@ -124,10 +190,9 @@ def plot_trials(record: Record, trials: Sequence[Trial]) -> Figure:
     figure, axes = panels(1, 1 + len(trials), record.view.pixels)
     show_image(axes[0, 0], record.view.pixels, "as it is")
     for axis, trial in zip(axes[0, 1:], trials, strict=True):
-        verdict = f"\n{trial.verdict}" if trial.verdict else ""
         moved = f"{trial.before[trial.target]:.2f} → {trial.after[trial.target]:.2f}"
-        title = f"{short(record.label(trial.target), 22)}\n{moved}{verdict}"
-        show_image(axis, repaint(record, trial.strokes), title)
+        title = f"{short(record.label(trial.target), 22)}\n{moved}"
+        show_image(axis, trial.repaint.render(record.view.pixels, record.plan.cell), title)
     return figure
 
 
@@ -137,11 +202,11 @@ def plot_match(maps: Maps, match: NDArray[Any], name: str) -> Figure:
     show_image(axes[0, 0], maps.image, "query")
     show_image(axes[0, 1], match, "match")
     axes[0, 1].set_xlabel(short(name), fontsize=6)
-    limit = scale_of([maps.values])
-    for panel, (values, se) in enumerate(zip(maps.values, maps.se, strict=True)):
-        show_map(axes[0, 2 + panel], maps.image, values, se, limit)
+    scale = scale_for([maps])
+    for panel in range(len(maps.values)):
+        axes[0, 2 + panel].imshow(drawn(maps, panel, scale))
         head(axes[0, 2 + panel], maps, panel)
-    colorbar(figure, axes, Normalize(-limit, limit), DIVERGING, maps.unit)
+    colorbar(figure, axes, scale, maps.unit)
     return figure
 
 
@@ -149,19 +214,18 @@ def plot_curves(curves: Sequence[Curve]) -> Figure:
     """Score against the share of pixels changed; deletion on the left, insertion on the right."""
     figure = Figure(figsize=(8, 3.4), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = dict(zip(("deletion", "insertion"), figure.subplots(1, 2, sharey=True), strict=True))
+    left, right = figure.subplots(1, 2, sharey=True)
     for curve in curves:
-        aware = curve.metric.startswith("ca_")
-        axes[curve.metric.removeprefix("ca_")].plot(
+        aware = curve.metric.color_aware
+        (left if curve.metric.deletes else right).plot(
             curve.shares,
             curve.scores,
             linestyle="-" if aware else "--",
             color="#5e3c99" if aware else "#e66101",
-            label=f"{curve.title}: area {curve.area:.3f}",
+            label=f"{curve.metric.title}: area {curve.area:.3f}",
         )
-    for metric, axis in axes.items():
-        done = "painted" if metric == "deletion" else "uncovered"
-        axis.set_title(f"{metric} ({direction(metric)})", fontsize=9)
+    for axis, side, done in ((left, "deletion", "painted"), (right, "insertion", "uncovered")):
+        axis.set_title(f"{side} ({METRICS[side].direction})", fontsize=9)
         axis.set_xlabel(f"share of the pixels {done}", fontsize=8)
         axis.set_ylabel("score of the target", fontsize=8)
         axis.tick_params(labelsize=8, labelleft=True)
@@ -193,12 +257,13 @@ def outline(axis: Axes, findings: Sequence[Finding]) -> None:
     ends = matplotlib.colormaps[DIVERGING]
     for number, finding in enumerate(findings, start=1):
         color = ends(0.85 if finding.direction > 0 else 0.1)
+        region = covered(finding.region, thinning(finding.region.shape, MOST_SIDE))
         # A frame of zeros closes outlines that run into the border.
-        framed = np.pad(finding.region.astype(float), 1)
+        framed = np.pad(region.astype(float), 1)
         rows, cols = (np.arange(n) - 1 for n in framed.shape)
         axis.contour(cols, rows, framed, levels=[0.5], colors="white", linewidths=2.4)
         axis.contour(cols, rows, framed, levels=[0.5], colors=[color], linewidths=1.4)
-        row, col = middle_pixel(finding.region)
+        row, col = middle_pixel(region)
         axis.text(
             col, row, str(number), color="white", fontsize=8, ha="center", va="center",
             bbox={"boxstyle": "circle,pad=0.15", "facecolor": color, "edgecolor": "white"},
@@ -242,31 +307,31 @@ def scale_of(values: Sequence[NDArray[np.float32]]) -> float:
 
 
 def show_image(axis: Axes, image: NDArray[Any], title: str) -> None:
-    axis.imshow(image)
+    axis.imshow(thinned(image, thinning(image.shape, MOST_SIDE)))
     axis.set_title(title, fontsize=9)
 
 
-def show_map(
-    axis: Axes,
-    image: NDArray[Any],
-    values: NDArray[np.float32],
-    se: NDArray[np.float32],
-    limit: float,
-) -> None:
-    axis.imshow(overlay(image, values, se, limit))
+def drawn(maps: Maps, k: int, scale: Scale) -> NDArray[np.float32]:
+    """Map k as pixels (H, W, 3) in 0..1: over the image in gray where zero means no effect.
+
+    Of a large map, fewer pixels.
+    """
+    maps = maps.thinned(MOST_SIDE)
+    if not maps.diverging:
+        return scale.colors(maps.values[k])
+    return overlay(maps.image, maps.values[k], maps.se[k], scale)
 
 
 def overlay(
-    image: NDArray[Any], values: NDArray[np.float32], se: NDArray[np.float32], limit: float
+    image: NDArray[Any], values: NDArray[np.float32], se: NDArray[np.float32], scale: Scale
 ) -> NDArray[np.float32]:
     """A map (H, W) in color over the image in gray, as pixels (H, W, 3) in 0..1."""
     gray = 0.35 + 0.65 * (unit_float(image) @ LUMA)  # lifted, so that colors stay visible
-    colors = matplotlib.colormaps[DIVERGING](Normalize(-limit, limit)(values))[..., :3]
     opacity = np.where(np.abs(values) >= 2 * se, STRONG, FAINT)
     # Near zero the map is white: let the image through there, so that one sees what is where.
-    opacity = opacity * np.clip(np.abs(values) / (0.25 * limit), 0.35, 1)
-    blend = opacity[..., None] * colors + (1 - opacity[..., None]) * gray[..., None]
-    return np.asarray(blend, np.float32)
+    opacity = opacity * np.clip(np.abs(values) / (0.25 * scale.high), 0.35, 1)
+    mix = opacity[..., None] * scale.colors(values) + (1 - opacity[..., None]) * gray[..., None]
+    return np.asarray(mix, np.float32)
 
 
 def head(axis: Axes, maps: Maps, panel: int) -> None:
@@ -283,17 +348,20 @@ def head(axis: Axes, maps: Maps, panel: int) -> None:
 
 def sample(fill: Fill, image: NDArray[Any]) -> NDArray[np.float32]:
     """What the fill looks like: a strip through the middle of its picture."""
-    rendered = fill.render(unit_float(image))
+    rendered = fill.render(unit_float(thinned(image, thinning(image.shape, MOST_SIDE))))
     middle = len(rendered) // 2
     reach = max(len(rendered) // 12, 1)
     return np.asarray(rendered[middle - reach : middle + reach], np.float32)
 
 
-def colorbar(
-    figure: Figure, axes: NDArray[Any], norm: Normalize, colormap: str, label: str
-) -> None:
+def colorbar(figure: Any, axes: NDArray[Any], scale: Scale, label: str) -> None:
+    norm = Normalize(scale.low, scale.high)
     bar = figure.colorbar(
-        matplotlib.cm.ScalarMappable(norm, colormap), ax=axes, shrink=0.95, pad=0.01, aspect=14
+        matplotlib.cm.ScalarMappable(norm, scale.colormap),
+        ax=axes,
+        shrink=0.95,
+        pad=0.01,
+        aspect=14,
     )
     bar.set_label(label, fontsize=8)
     bar.ax.tick_params(labelsize=8)

@@ -1,47 +1,33 @@
-"""Reading: what maps say, in regions and sentences. Rules, then regions, then words.
+"""Reading: what maps say, in regions and numbers. What it takes to believe them is `examining`.
 
-Two standard errors find something in pure noise every time one looks at thousands of pixels. So a
-region counts only when it exceeds what the largest value of a map would be if the scores had
-nothing to do with the masks, which shuffling the scores tells without calling the model. Then the
-paper's rules (section 4.2, "Interpretation") are applied to the mean of each fill's map over the
-region. That mean is the effect of a patch of about two cells while others are painted too; what
-painting the whole region does is only known by trying: `whatif`.
+A region counts only when it exceeds what the largest value of a map would be if the scores had
+nothing to do with the masks (`chance`). The mean of each fill's map over it is the effect of a
+patch of about two cells while others are painted too; what painting the whole region does, and why,
+is only known by trying. So a sentence here is about the map and says that it is untried.
 """
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .claims import in_words, join, sentence_case
+from .content import ByContent
 from .errors import InputError
-from .estimate import blur_by_cell, centers, contrast, drawing_shape
-from .fills import LUMA, Fill
-from .images import unit_float
+from .estimators import DEFAULT
+from .fills import Fill
 from .maps import Maps
-from .masks import Masks, Plan
-from .record import DEFAULT, Record
-from .smooth import POOL
+from .record import Record, Target
 
-N_SHUFFLES = 200
-CONFIDENCE = 0.95
 MOST_FINDINGS = 5
 SMALLEST = 0.25  # cells; a smaller region is not reported
 SURE = 1.3  # margins; wider than one, since every region is judged for several fills
 MINOR = 0.25  # of the region's strongest effect: below it, a fill is not said to move the score
 ALIKE = 0.5  # of the same: if certainly below it, a fill leaves the score about as it is
-LINEAR = 0.9  # share of the variance over colors that brightness must explain to be the reason
-
-# What a fill that is not a color does, and what of the image it takes away.
-DEEDS = {
-    "blur": ("blurring this part", "sharpness"),
-    "gray": ("taking the color out of this part", "saturation"),
-    "hue": ("turning the hue of this part by {fill.degrees:g} degrees", "hue"),
-    "noise": ("covering this part with noise", "texture"),
-    "picture": ("showing {fill.label} in this part", "content"),
-}
+PADS = ((1, 0), (0, 0)), ((0, 0), (1, 0))  # a row, or a column, before the first
 
 
 @dataclass(frozen=True)
@@ -54,16 +40,14 @@ class Effect:
     verdict: str  # "raises", "lowers", "leaves" (about as it is), or "open" (not established)
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A region, and what the rules say of it."""
+@dataclass(frozen=True, eq=False)
+class Finding(ByContent):
+    """A region, and what each fill does there on average."""
 
     region: NDArray[np.bool_]  # (H, W)
-    place: str
-    kind: str  # "missing color", "texture matters", ...
+    place: str  # in words: "the center"
     direction: int  # of the strongest effect: +1 raises, -1 lowers
     effects: tuple[Effect, ...]  # one per fill
-    sentence: str
 
     @property
     def share(self) -> float:
@@ -74,11 +58,25 @@ class Finding:
     def strongest(self) -> Effect:
         return max(self.effects, key=lambda effect: self.direction * effect.value)
 
-    def mover(self, direction: int) -> Effect | None:
-        """The effect that moves the score most in a direction, if any is established."""
-        verdict = "raises" if direction > 0 else "lowers"
-        movers = [effect for effect in self.effects if effect.verdict == verdict]
-        return max(movers, key=lambda effect: abs(effect.value), default=None)
+    def effect(self, fill: Fill) -> float:
+        """Of one fill."""
+        return next(effect.value for effect in self.effects if effect.fill == fill)
+
+    @property
+    def where(self) -> str:
+        """Its place, to begin a sentence with."""
+        return f"{sentence_case(self.place)} ({100 * self.share:.0f} % of the image)"
+
+    def line(self, label: str) -> str:
+        """What the map says of it, and no more."""
+        main, other = ("raises", "lowers") if self.direction > 0 else ("lowers", "raises")
+        clauses: list[str] = []
+        for verdict in (main, other, "leaves"):
+            for subject, group in subjects(self.effects, verdict):
+                what = "it" if clauses else repr(label)
+                rest = "about as it is" if verdict == "leaves" else f"by {amount(group)} on average"
+                clauses.append(f"{subject} {verdict} {what} {rest}")
+        return f"{self.where}: under masks {'; '.join(clauses)} (untried)."
 
     def to_json(self) -> dict[str, Any]:
         rows, cols = (np.flatnonzero(self.region.any(axis=axis)) for axis in (1, 0))
@@ -86,19 +84,17 @@ class Finding:
             "place": self.place,
             "share": self.share,
             "box": [int(rows[0]), int(cols[0]), int(rows[-1]) + 1, int(cols[-1]) + 1],
-            "kind": self.kind,
             "fill": self.strongest.fill.name,
             "effect": self.strongest.value,
             "effects": [
                 {"fill": e.fill.name, "value": e.value, "margin": e.margin, "verdict": e.verdict}
                 for e in self.effects
             ],
-            "sentence": self.sentence,
         }
 
 
-@dataclass(frozen=True)
-class Reading:
+@dataclass(frozen=True, eq=False)
+class Reading(ByContent):
     """The findings about one class, strongest first, and what is not established."""
 
     maps: Maps
@@ -106,83 +102,45 @@ class Reading:
     findings: tuple[Finding, ...]
     pending: str
 
-    def lines(self, tried: Sequence[str] = ()) -> list[str]:
-        """To print: each finding, followed by what came of trying it where that is known."""
-        out = [f"Reading of {self.maps.label!r} (± is a 95 % interval):"]
-        for i, found in enumerate(self.findings):
-            out.append(f"{i + 1}. {found.sentence}")
-            out += [f"   {line}" for line in tried[i : i + 1]]
-        return [*out, *([] if self.findings else ["No finding."]), self.pending]
+    def lines(self) -> list[str]:
+        """To print: what the maps say, untried."""
+        found = [f"{n}. {one.line(self.maps.label)}" for n, one in enumerate(self.findings, 1)]
+        return [heading(self.maps), *(found or ["No finding."]), self.pending]
 
     def to_json(self) -> dict[str, Any]:
         return {
             "target": self.maps.target,
             "label": self.maps.label,
             "limit": self.limit,
-            "findings": [found.to_json() for found in self.findings],
+            "findings": [
+                {**one.to_json(), "sentence": one.line(self.maps.label)} for one in self.findings
+            ],
             "not_established": self.pending,
         }
 
 
-def read(record: Record, target: int | str | None = None, estimator: str = DEFAULT) -> Reading:
-    """Read the maps of one class: its index or label, or None for the image's top class."""
-    maps = record.maps(target, estimator)
+def heading(maps: Maps) -> str:
+    return f"Reading of {maps.label!r} (± is a 95 % interval):"
+
+
+def read_maps(
+    record: Record, target: Target = None, estimator: str = DEFAULT, against: Target = None
+) -> Reading:
+    """Read the maps of one class: its index or label, or None for the image's top class.
+
+    With `against`, those of its score less that of this other class.
+    """
+    maps = record.maps(target, estimator, against)
     if not maps.fills:
         raise InputError(
             f"The estimator {estimator!r} gives one map over all fills, but a reading needs one "
             "per fill: choose centered."
         )
-    tested, limit = what_counts(record, maps)
-    regions = find_regions(maps.values, tested.values, limit, record.plan.cell)
+    chance = record.chance(maps)
+    regions = find_regions(maps.values, chance.values, chance.limit, record.plan.cell)
     found = [describe(maps, region, direction) for region, direction in regions]
     found.sort(key=lambda finding: -abs(finding.strongest.value))
-    return Reading(maps, limit, tuple(found), pending(maps, found, limit))
-
-
-# ---- what counts
-
-
-def what_counts(record: Record, maps: Maps) -> tuple[Maps, float]:
-    """Maps to be held against chance, and the limit that their largest |value| must exceed.
-
-    Smooth maps have a limit of their own, about half as high. Where few classes decide on their
-    prior, it was fitted to the very scores in question, and shuffling these afterwards no longer
-    tells what chance does: then the centered maps must exceed theirs.
-    """
-    if maps.estimator == "smooth" and record.n_classes >= POOL:
-        by_chance = record.fit().by_chance(maps.target, N_SHUFFLES)
-        if by_chance is not None:
-            peaks, rest = by_chance
-            through_residual = chance_limit(record.plan, record.masks(), rest)
-            return maps, math.hypot(float(np.quantile(peaks, CONFIDENCE)), through_residual)
-    limit = chance_limit(record.plan, record.masks(), record.scores_of(maps.target))
-    return record.maps(maps.target, "centered"), limit
-
-
-def chance_limit(plan: Plan, masks: Masks, scores: NDArray[np.float64]) -> float:
-    """The 95 % point of the largest |value| of the centered maps if scores ignored the masks.
-
-    All pixels and fills have the same variance by construction of the masks, so their values
-    compare as they are. Maps are smooth over a cell: four points a cell each way are enough.
-    """
-    from scipy.sparse import csr_array
-
-    fine = np.minimum(plan.cell, 4)
-    coarse = replace(plan, size=(fine[0] * plan.grid[0], fine[1] * plan.grid[1]))
-    place = centers(coarse, Masks(masks.cells, masks.shifts * fine // plan.cell))
-    shape, n_masks = drawing_shape(coarse), len(scores)
-    ones, starts = np.ones(place.size, np.float32), np.arange(0, place.size + 1, place.shape[1])
-    cells = csr_array((ones, place.ravel(), starts), shape=(n_masks, math.prod(shape)))
-    centered = (scores - scores.mean()) / (n_masks - 1)
-    shuffle = np.random.default_rng(plan.seed).permuted
-    largest: list[float] = []
-    while len(largest) < N_SHUFFLES:
-        some = np.tile(centered.astype(np.float32), (20, 1))
-        sums = (cells.T @ shuffle(some, axis=1).T).T.astype(np.float64)  # (20, pixels)
-        means = blur_by_cell(coarse, sums.reshape(-1, *shape[1:]))
-        for one in means.reshape(20, shape[0], *coarse.size):
-            largest.append(float(np.abs(contrast(coarse, one, 0.0)).max()))
-    return max(float(np.quantile(largest, CONFIDENCE)), 1e-6)
+    return Reading(maps, chance.limit, tuple(found), pending(maps, found, chance.limit))
 
 
 def find_regions(
@@ -198,12 +156,11 @@ def find_regions(
     of masks. A map spreads over about two cells, so a border of one cell around a region is no
     finding of its own.
     """
-    from scipy.ndimage import binary_dilation, label
+    from scipy.ndimage import label
 
     read_sides, tested_sides = (
-        np.stack([maps.max(axis=0), (-maps).max(axis=0)]) for maps in (values, tested)
+        np.stack([maps.max(axis=0), -maps.min(axis=0)]) for maps in (values, tested)
     )  # (2, H, W) each
-    border = np.ones((2 * cell[0] + 1, 2 * cell[1] + 1), bool)
     free = np.ones(values.shape[1:], bool)
     n_found = 0
     while n_found < MOST_FINDINGS:
@@ -219,8 +176,20 @@ def find_regions(
             region = lobes == lobes[top]
             n_found += 1
             yield region, 1 if side == 0 else -1
-        free &= ~binary_dilation(region, border)
+        free &= ~widened(region, cell)
         free[*peak] = False  # in case it lies apart from its region
+
+
+def widened(region: NDArray[np.bool_], cell: tuple[int, int]) -> NDArray[np.bool_]:
+    """A region (H, W) and a border of one cell around it, at a cost that no cell changes."""
+    for axis, reach in enumerate(cell):
+        # Sums run along: pixels i - reach to i + reach hold some of the region if it has grown.
+        ends = np.pad(region.cumsum(axis=axis, dtype=np.int32), PADS[axis])
+        n = region.shape[axis]
+        high = np.minimum(np.arange(n) + reach + 1, n)
+        low = np.maximum(np.arange(n) - reach, 0)
+        region = ends.take(high, axis=axis) > ends.take(low, axis=axis)
+    return region
 
 
 # ---- the rules
@@ -239,48 +208,17 @@ def describe(maps: Maps, region: NDArray[np.bool_], direction: int) -> Finding:
             fill,
             float(value),
             float(margin),
-            moves if direction * value == scale else judge(value, margin, scale),
+            moves if direction * value == scale else verdict_on(value, margin, scale),
         )
         for fill, value, margin in zip(maps.fills, values, margins, strict=True)
     )
-    bare = Finding(region, place_of(region), "", direction, effects, "")
-    kind = kind_of(bare, maps.image)
-    return replace(bare, kind=kind, sentence=sentence(replace(bare, kind=kind), maps.label))
+    return Finding(region, place_of(region), direction, effects)
 
 
-def judge(value: float, margin: float, scale: float) -> str:
+def verdict_on(value: float, margin: float, scale: float) -> str:
     if abs(value) > max(SURE * margin, MINOR * scale):
         return "raises" if value > 0 else "lowers"
     return "leaves" if abs(value) + margin < ALIKE * scale else "open"
-
-
-def kind_of(found: Finding, image: NDArray[Any]) -> str:
-    """The rule that applies. Texture and color are told apart by what *all* colors do."""
-    strongest = found.strongest.fill
-    if strongest.kind in DEEDS:
-        noun = DEEDS[strongest.kind][1]
-        return f"{noun} matters" if found.direction < 0 else f"{noun} is an obstacle"
-    colors = [effect for effect in found.effects if effect.fill.kind not in DEEDS]
-    alike = "raises" if found.direction > 0 else "lowers"
-    if len(colors) > 1 and all(effect.verdict == alike for effect in colors):
-        return "texture is an obstacle" if found.direction > 0 else "texture matters"
-    if any(effect.verdict not in (alike, "open") for effect in colors):
-        if follows_brightness(colors, image):
-            return "brightness matters"
-        return "missing color" if found.direction > 0 else "own color matters"
-    return "an obstacle" if found.direction > 0 else "matters"
-
-
-def follows_brightness(effects: Sequence[Effect], image: NDArray[Any]) -> bool:
-    """Whether the brightness of the colors explains their effects."""
-    if len(effects) < 4:  # a line through three points proves nothing
-        return False
-    whole = unit_float(image)
-    luma = [float((effect.fill.render(whole) @ LUMA).mean()) for effect in effects]
-    values = [effect.value for effect in effects]
-    if np.ptp(luma) < 0.5 or np.ptp(values) == 0:
-        return False
-    return float(np.corrcoef(luma, values)[0, 1]) ** 2 >= LINEAR
 
 
 def place_of(region: NDArray[np.bool_]) -> str:
@@ -294,68 +232,29 @@ def place_of(region: NDArray[np.bool_]) -> str:
         rows, cols = (int(m) for m in middle)
         reach = math.ceil(min(height, width) / 16)
         heart = region[rows - reach : rows + reach + 1, cols - reach : cols + reach + 1]
-        return "center" if heart.mean() > 0.5 else "around the center"
+        return "the center" if heart.mean() > 0.5 else "a ring around the center"
     words = []
     if abs(down) >= 1 / 3:
         words.append("upper" if down < 0 else "lower")
     if abs(across) >= 1 / 3:
         words.append("left" if across < 0 else "right")
     words.append("rim" if max(abs(down), abs(across)) > 2 / 3 else "part")
-    return " ".join(words)
+    return f"the {' '.join(words)}"
 
 
 # ---- the words
 
-MEANINGS = {
-    "texture matters": "Whatever the color, covering it hurts: its texture matters.",
-    "texture is an obstacle": "Whatever the color, covering it helps: its texture is an obstacle.",
-    "own color matters": "Its color matters{alike}.",
-    "missing color": "The model misses {colors} here.",
-    "brightness matters": "Its brightness matters, not its hue.",
-    "matters": "It matters; whether by its color or its texture is not established.",
-    "an obstacle": "It is an obstacle; whether by its color or its texture is not established.",
-}
-
-
-def sentence(found: Finding, label: str) -> str:
-    """What the map says of a region."""
-    main, other = ("raises", "lowers") if found.direction > 0 else ("lowers", "raises")
-    clauses: list[str] = []
-    for verdict in (main, other, "leaves"):
-        for subject, group in subjects(found.effects, verdict):
-            what = "it" if clauses else repr(label)
-            rest = "about as it is" if verdict == "leaves" else f"by {amount(group)} on average"
-            clauses.append(f"{subject} {verdict} {what} {rest}")
-    where = found.place[0].upper() + found.place[1:]
-    share = f"{100 * found.share:.0f} % of the image"
-    return f"{where} ({share}): {'; '.join(clauses)}. {meaning(found, main)}"
-
 
 def subjects(effects: Sequence[Effect], verdict: str) -> Iterator[tuple[str, list[Effect]]]:
     """The colors of a verdict together, and each other fill by what it does."""
-    if colors := colors_that(verdict, effects):
-        yield f"a patch of {join([effect.fill.name for effect in colors], 'or')}", colors
+    of_colors = [effect for effect in effects if effect.fill.is_color]
+    if colors := [effect for effect in of_colors if effect.verdict == verdict]:
+        colors.sort(key=lambda effect: -abs(effect.value))
+        among = [effect.fill for effect in of_colors]
+        yield f"a patch of {in_words([one.fill for one in colors], among, 'or')}", colors
     for effect in effects:
-        if effect.verdict == verdict and effect.fill.kind in DEEDS:
-            yield DEEDS[effect.fill.kind][0].format(fill=effect.fill), [effect]
-
-
-def colors_that(verdict: str, effects: Sequence[Effect]) -> list[Effect]:
-    """The colors of a verdict, strongest first."""
-    colors = [e for e in effects if e.verdict == verdict and e.fill.kind not in DEEDS]
-    return sorted(colors, key=lambda effect: -abs(effect.value))
-
-
-def meaning(found: Finding, main: str) -> str:
-    if found.strongest.fill.kind in DEEDS:
-        return f"Its {found.kind}."
-    colors, alike = (
-        join([effect.fill.name for effect in colors_that(verdict, found.effects)], "or")
-        for verdict in (main, "leaves")
-    )
-    return MEANINGS[found.kind].format(
-        colors=colors, alike=f": {alike} is as good as the original" if alike else ""
-    )
+        if effect.verdict == verdict and not effect.fill.is_color:
+            yield effect.fill.deed, [effect]
 
 
 def amount(effects: Sequence[Effect]) -> str:
@@ -392,8 +291,3 @@ def pending(maps: Maps, found: Sequence[Finding], limit: float) -> str:
         f"Not established: {'; '.join(open_fills)} (about {settle:,} more masks would settle it), "
         f"and {hidden} ({more})."
     )
-
-
-def join(words: Sequence[str], conjunction: str) -> str:
-    """`red, green or blue`."""
-    return f" {conjunction} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

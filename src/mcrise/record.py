@@ -5,45 +5,40 @@ of work done on several machines is computed from the record without calling the
 """
 
 import difflib
-import io
-import json
-import os
-import platform
-import secrets
-import zipfile
-import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import fills
 from .diagnostics import diagnose
 from .errors import InputError, RecordError
-from .estimate import FORMULAS, estimate
+from .estimators import DEFAULT, EstimatorName, Prepared, find_estimator
 from .images import View
 from .maps import Maps
 from .masks import CHUNK, Masks, Plan, draw
-from .smooth import Fit, fit
-from .version import VERSION
+from .origin import UNKNOWN, Origin, different_models
+from .sample import Chance, Sample
+from .scores import check_kind
 
-FORMAT = 1  # of the file; raised when an older mcrise could misread a newer file
 MOST_CLASSES = 10_000
-MOST_BYTES = 4 * 2**30  # of a file, unpacked
-KINDS = {  # of score, and how a colorbar names a change of it
-    "probability": "probability",
-    "independent": "probability",
-    "similarity": "similarity",
-    "any": "score",
-}
-ESTIMATORS = (*FORMULAS, "smooth")
-DEFAULT = "smooth"  # of these: docs/results.md says why
+SAME_ANSWER = 1e-3  # of the range of scores; runtimes round differently
+
+Target = int | str | None
+Targets = list[Target] | tuple[Target, ...]
 
 
-@dataclass(eq=False)
+class Prediction(NamedTuple):
+    """A class and its score on the untouched image."""
+
+    target: int
+    label: str
+    score: float
+
+
+@dataclass(eq=False, repr=False)
 class Record:
     """What is known of one image under one model; grows by `add`."""
 
@@ -54,10 +49,16 @@ class Record:
     kind: str = "probability"
     batch_size: int = 32  # runtimes round differently for different batches
     model: str = ""  # the model's identity
+    origin: Origin = UNKNOWN  # where the model came from
     scores: dict[int, NDArray[np.float32]] = field(default_factory=dict)  # chunk -> (64, C)
+    answers: dict[str, NDArray[np.float32]] = field(default_factory=dict)  # repaint -> (C,)
     goal: int = 0  # masks it is being grown to, as far as is known
     verdict: str = ""  # why an automatic run stopped
-    latest_fit: Fit | None = field(default=None, init=False, repr=False)
+    jitter: float | None = None  # how far two answers to one image were apart; None: not tried
+    pilot: dict[float, NDArray[np.float32]] = field(default_factory=dict)  # mask_probs not chosen
+    choice: str = ""  # why its mask_prob, where that was chosen
+    prepared: dict[str, tuple[Prepared, Sample]] = field(default_factory=dict, init=False)
+    recognised: Any = field(default=None, init=False)  # the model that was found to be its own
 
     def __post_init__(self) -> None:
         if len(self.untouched) > MOST_CLASSES:
@@ -65,15 +66,22 @@ class Record:
                 f"The model gives {len(self.untouched):,} scores per image, but a record keeps at "
                 f"most {MOST_CLASSES:,}: wrap the model so that it returns those you ask about."
             )
-        if self.kind not in KINDS:
-            raise InputError(
-                f"The kind of score is {self.kind!r}, but it must be one of {', '.join(KINDS)}."
-            )
-        if self.labels is not None and len(self.labels) != len(self.untouched):
-            raise InputError(
-                f"There are {len(self.labels)} labels, but the model gives {len(self.untouched)} "
-                "scores per image: give one label per score, in order."
-            )
+        check_kind(self.kind)
+        self.name_classes(self.labels)
+
+    def __repr__(self) -> str:
+        rows, cols = self.plan.size
+        return (
+            f"<Record of {self.model}: {self.n_masks:,} masks of a {rows} x {cols} image, "
+            f"{self.plan.n_fills} fills, {self.n_classes} classes>"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a pickle: what it is made of, not what was computed from it or holds a model."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.init}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, prepared={}, recognised=None)
 
     # ---- what it holds
 
@@ -90,6 +98,18 @@ class Record:
     def n_classes(self) -> int:
         return len(self.untouched)
 
+    @property
+    def score_range(self) -> float:
+        """How far scores can be apart: one, or of scores of any kind what was seen."""
+        if self.kind != "any":
+            return 1.0
+        return float(max(np.ptp(some) for some in (self.untouched, *self.scores.values())))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know of how it came about."""
+        return (*self.view.notes, *([self.choice] if self.choice else ()))
+
     def masks(self) -> Masks:
         """The masks of its chunks, drawn again."""
         drawn = [draw(self.plan, chunk) for chunk in self.chunks]
@@ -97,6 +117,12 @@ class Record:
             np.concatenate([masks.cells for masks in drawn]),
             np.concatenate([masks.shifts for masks in drawn]),
         )
+
+    def sample(self) -> Sample:
+        """Its masks and scores, as estimators take them."""
+        if not self.scores:
+            raise InputError("The record holds no scores yet: run it for at least one chunk.")
+        return Sample(self.plan, self.masks(), [self.scores[c] for c in self.chunks], self.kind)
 
     def scores_of(self, target: int) -> NDArray[np.float64]:
         """The score of one class under each mask, in the order of `masks`: (N,)."""
@@ -106,11 +132,25 @@ class Record:
     def label(self, target: int) -> str:
         return self.labels[target] if self.labels else f"class {target}"
 
+    def top(self, n: int = 5) -> list[Prediction]:
+        """The `n` classes with the highest scores on the untouched image, best first."""
+        best = np.argsort(-self.untouched, kind="stable")[:n]
+        return [Prediction(int(c), self.label(int(c)), float(self.untouched[c])) for c in best]
+
     def add(self, chunk: int, scores: NDArray[Any]) -> None:
         """Take the scores (64, C) of a chunk; chunks may come in any order."""
         assert scores.shape == (CHUNK, self.n_classes), scores.shape
         self.scores[chunk] = np.asarray(scores, np.float32)
-        self.latest_fit = None
+        self.prepared = {}
+
+    def name_classes(self, labels: tuple[str, ...] | None) -> None:
+        """Take labels, one for each class."""
+        if labels is not None and len(labels) != self.n_classes:
+            raise InputError(
+                f"There are {len(labels)} labels, but the model gives {self.n_classes} scores per "
+                "image: give one label per score, in order."
+            )
+        self.labels = labels
 
     def first(self, n_masks: int) -> "Record":
         """The record as it was when it had its first `n_masks`."""
@@ -119,14 +159,20 @@ class Record:
             return self
         return replace(self, scores={chunk: self.scores[chunk] for chunk in chunks})
 
-    def resolve(self, target: int | str | None) -> int:
+    def resolve(self, target: Target) -> int:
         """The index of a class given by index, by label, or None for the image's top class."""
         if target is None:
             return int(self.untouched.argmax())
         if isinstance(target, str) and self.labels:
             lowered = [label.lower() for label in self.labels]
-            if target.lower() in lowered:
-                return lowered.index(target.lower())
+            named = [c for c, label in enumerate(lowered) if label == target.lower()]
+            if len(named) > 1:
+                raise InputError(
+                    f"The target {target!r} is the name of {len(named)} classes: give the index, "
+                    f"{', '.join(map(str, named[:-1]))} or {named[-1]}."
+                )
+            if named:
+                return named[0]
         try:
             index = int(target)
         except ValueError:
@@ -149,49 +195,97 @@ class Record:
 
     # ---- what follows from it
 
-    def maps(self, target: int | str | None = None, estimator: str = DEFAULT) -> Maps:
-        """Maps of one class: its index or label, or None for the image's top class."""
-        if not self.scores:
-            raise InputError("The record holds no scores yet: run it for at least one chunk.")
-        if estimator not in ESTIMATORS:
-            raise InputError(
-                f"The estimator is {estimator!r}, but it must be one of {', '.join(ESTIMATORS)}."
-            )
+    @overload
+    def maps(
+        self,
+        target: Target = None,
+        estimator: EstimatorName | str = DEFAULT,
+        against: Target = None,
+    ) -> Maps: ...
+
+    @overload
+    def maps(
+        self,
+        target: Targets,
+        estimator: EstimatorName | str = DEFAULT,
+        against: Target = None,
+    ) -> list[Maps]: ...
+
+    @overload
+    def maps(
+        self,
+        target: list[int] | list[str],
+        estimator: EstimatorName | str = DEFAULT,
+        against: Target = None,
+    ) -> list[Maps]: ...
+
+    def maps(
+        self,
+        target: Target | Targets | list[int] | list[str] = None,
+        estimator: EstimatorName | str = DEFAULT,
+        against: Target = None,
+    ) -> Maps | list[Maps]:
+        """Maps of one class: its index or label, or None for the image's top class.
+
+        With `against`, of its score less that of this other class. Of a list of targets, a list.
+        """
+        if isinstance(target, list | tuple):
+            return [self.maps(one, estimator, against) for one in target]
         index = self.resolve(target)
-        scores = self.scores_of(index)
-        fallback: tuple[str, ...] = ()
-        if estimator == "smooth":
-            values, se, fallback = self.fit().maps(index)
-        else:
-            values, se = estimate(self.plan, self.masks(), scores, estimator)
-        change = KINDS[self.kind]
+        other = None if against is None else self.resolve(against)
+        chosen, (prepared, sample) = find_estimator(estimator), self.prepare(estimator)
+        column = sample.column(index, other)
+        made = prepared.maps(column)
+        label, untouched = self.label(index), float(self.untouched[index])
+        if other is not None:
+            label, untouched = f"{label} − {self.label(other)}", untouched - self.untouched[other]
         maps = Maps(
-            values=values,
-            se=se,
-            fills=() if estimator in ("rise", "debiased") else self.plan.fills,
+            values=made.values,
+            se=made.se,
+            fills=self.plan.fills if chosen.per_fill else (),
             target=index,
-            label=self.label(index),
+            label=label,
             estimator=estimator,
             n_masks=self.n_masks,
-            unit=change if estimator == "rise" else f"change of {change}",
+            unit=chosen.unit(self.kind),
             image=self.view.pixels,
+            diverging=chosen.diverging,
+            against=other,
         )
         notes = diagnose(
             self.plan,
             self.n_masks,
-            float(self.untouched[index]),
-            float(scores.mean()),
-            float(scores.std()),
+            float(untouched),
+            float(column.scores.mean()),
+            float(column.scores.std()),
             maps.relative_error,
+            self.felt_jitter,
         )
-        return replace(maps, notes=notes + fallback)
+        return replace(maps, notes=notes + made.notes)
 
-    def fit(self) -> Fit:
-        """The regression behind `smooth`, made once for all classes and again when masks came."""
-        if self.latest_fit is None:
-            scores = np.concatenate([self.scores[chunk] for chunk in self.chunks])
-            self.latest_fit = fit(self.plan, self.masks(), scores, self.kind)
-        return self.latest_fit
+    def chance(self, maps: Maps) -> Chance:
+        """What chance alone would show in maps of this record."""
+        prepared, sample = self.prepare(maps.estimator)
+        column = sample.column(maps.target, maps.against)
+        found = prepared.chance(column)
+        if found is None:
+            found = self.prepare("centered")[0].chance(column)
+        assert found is not None
+        return found
+
+    def prepare(self, estimator: str) -> tuple[Prepared, Sample]:
+        """An estimator for all classes of this record, made once and again when masks came."""
+        kept = self.prepared  # its own name: another thread may add masks meanwhile
+        if estimator not in kept:
+            sample = self.sample()
+            kept[estimator] = find_estimator(estimator).prepare(sample), sample
+        return kept[estimator]
+
+    @property
+    def felt_jitter(self) -> float:
+        """How far two answers to one image were apart, where that is more than rounding."""
+        jitter = self.jitter or 0.0
+        return jitter if jitter > SAME_ANSWER * self.score_range else 0.0
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -199,12 +293,12 @@ class Record:
 
         return record_html(self)
 
-    # ---- comparing, saving, loading
+    # ---- comparing, saving
 
     def differences(self, other: "Record") -> list[str]:
-        """In what the two cannot be parts of the same run, in words."""
+        """In what the two cannot be parts of the same run, in words; labels may differ."""
         ours, theirs = self.plan, other.plan
-        return [
+        found = [
             what
             for what, same in {
                 "image": np.array_equal(self.view.pixels, other.view.pixels),
@@ -213,149 +307,24 @@ class Record:
                 "grid": ours.grid == theirs.grid,
                 "mask_prob": ours.mask_prob == theirs.mask_prob,
                 "seed": ours.seed == theirs.seed,
-                "model": self.model == other.model,
                 "kind of score": self.kind == other.kind,
-                "labels": self.labels == other.labels,
                 "batch size": self.batch_size == other.batch_size,
+                "number of classes": self.n_classes == other.n_classes,
             }.items()
             if not same
         ]
+        return found + different_models(self.model, self.origin, other.model, other.origin)
+
+    def other_answer(self, scores: NDArray[np.float32], known: NDArray[np.float32]) -> float:
+        """How far scores are from those known, where that is too far for the same model; else 0."""
+        apart = float(np.abs(scores - known).max())
+        return apart if apart > max(SAME_ANSWER * self.score_range, 3 * (self.jitter or 0)) else 0.0
 
     def save(self, path: Path | str) -> None:
-        """Write the record; whoever reads `path` meanwhile sees the old file or the new, whole."""
-        path = Path(path)
-        arrays = {
-            "meta": np.frombuffer(json.dumps(self.meta()).encode(), np.uint8),
-            "image": self.view.pixels,
-            "untouched": self.untouched,
-            "chunks": np.array(self.chunks, np.int64),
-            "checksums": np.array([draw(self.plan, c).checksum() for c in self.chunks], np.uint32),
-            "scores": stacked([self.scores[chunk] for chunk in self.chunks], self.n_classes),
-        }
-        for k, fill in enumerate(self.plan.fills):
-            if isinstance(fill, fills.Picture):
-                arrays[f"fill_{k}"] = fill.pixels
-        write_atomically(path, arrays)
+        """Write it, whole or not at all: an older file of that name survives a failure."""
+        from .archive import write_record
 
-    def meta(self) -> dict[str, Any]:
-        return {
-            "mcrise_format": FORMAT,
-            "plan": self.plan.to_json(),
-            "original_size": list(self.view.original_size),
-            "box": list(self.view.box),
-            "view_notes": list(self.view.notes),
-            "labels": self.labels,
-            "kind": self.kind,
-            "batch_size": self.batch_size,
-            "model": self.model,
-            "verdict": self.verdict,
-            "versions": versions(),
-        }
-
-
-def stacked(scores: list[NDArray[np.float32]], n_classes: int) -> NDArray[np.float32]:
-    return np.stack(scores) if scores else np.empty((0, CHUNK, n_classes), np.float32)
-
-
-def versions() -> dict[str, str]:
-    return {"mcrise": VERSION, "numpy": np.__version__, "python": platform.python_version()}
-
-
-def write_atomically(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
-            with temporary.open("xb") as file:
-                np.savez(file, **arrays)  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be written ({error.strerror}): choose another place."
-        ) from None
-
-
-def load(path: Path | str) -> Record:
-    """Read a saved record; refuses files that are damaged, foreign or from a newer mcrise."""
-    path = Path(path)
-    path = path / "run.npz" if path.is_dir() else path
-    try:
-        return parse_record(path.read_bytes())
-    except FileNotFoundError:
-        raise RecordError(
-            f"{path} does not exist", "give a run.npz or the folder it is in"
-        ) from None
-    except RecordError as error:
-        raise RecordError(f"{path} {error.problem}") from None
-    except (LookupError, ValueError, TypeError, OSError, MemoryError, EOFError, InputError,
-            NotImplementedError, zipfile.BadZipFile, zlib.error):  # fmt: skip
-        raise RecordError(f"{path} is not a record of mcrise, or it is damaged") from None
-
-
-def parse_record(content: bytes) -> Record:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        if sum(member.file_size for member in archive.infolist()) > MOST_BYTES:
-            raise RecordError("unpacks to more than 4 GB, so it is not a record of mcrise")
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        meta = json.loads(arrays["meta"].tobytes())
-        if meta["mcrise_format"] != FORMAT:
-            raise RecordError(
-                f"has format {meta['mcrise_format']}, but this mcrise reads format {FORMAT}"
-            )
-        plan = Plan(
-            size=pair(meta["plan"]["size"]),
-            fills=tuple(
-                fills.from_json(fill, arrays[f"fill_{k}"] if fill["kind"] == "picture" else None)
-                for k, fill in enumerate(meta["plan"]["fills"])
-            ),
-            grid=pair(meta["plan"]["grid"]),
-            mask_prob=meta["plan"]["mask_prob"],
-            seed=meta["plan"]["seed"],
-        )
-        view = View(
-            arrays["image"],
-            pair(meta["original_size"]),
-            box(meta["box"]),
-            tuple(meta["view_notes"]),
-        )
-        if view.pixels.shape != (*plan.size, 3):
-            raise RecordError("is damaged (its image has another size than its plan)")
-        record = Record(
-            plan,
-            view,
-            arrays["untouched"],
-            labels=None if meta["labels"] is None else tuple(meta["labels"]),
-            kind=meta["kind"],
-            batch_size=int(meta["batch_size"]),
-            model=meta["model"],
-            verdict=meta["verdict"],
-        )
-        scores = arrays["scores"]
-        if scores.shape[1:] != (CHUNK, record.n_classes) or not np.isfinite(scores).all():
-            raise RecordError("is damaged (its scores have the wrong shape or are not numbers)")
-        rows = zip(arrays["chunks"], arrays["checksums"], scores, strict=True)
-        for chunk, checksum, chunk_scores in rows:
-            if draw(plan, int(chunk)).checksum() != checksum:
-                raise RecordError(
-                    f"was made with other masks in chunk {chunk} than this mcrise draws"
-                )
-            record.add(int(chunk), chunk_scores)
-    return record
-
-
-def pair(values: list[int]) -> tuple[int, int]:
-    first, second = values
-    return int(first), int(second)
-
-
-def box(values: list[float]) -> tuple[float, float, float, float]:
-    top, left, bottom, right = values
-    return float(top), float(left), float(bottom), float(right)
+        write_record(self, Path(path))
 
 
 def merge(records: Iterable[Record]) -> Record:
@@ -364,12 +333,18 @@ def merge(records: Iterable[Record]) -> Record:
     if not parts:
         raise InputError("There is nothing to merge: give at least one record.")
     first = parts[0]
-    whole = replace(first, scores={}, verdict="")
+    whole = replace(first, scores={}, answers={}, verdict="")
     for part in parts:
         if different := first.differences(part):
             raise RecordError(
                 f"Records of different runs were given: they differ in {', '.join(different)}",
                 "merge only parts of one run",
+            )
+        if apart := first.other_answer(part.untouched, first.untouched):
+            raise RecordError(
+                f"Records of different models were given: scores of the untouched image differ by "
+                f"{apart:.2g}",
+                "merge only parts that one model has answered",
             )
         for chunk, scores in part.scores.items():
             if chunk in whole.scores and not np.array_equal(whole.scores[chunk], scores):
@@ -378,4 +353,5 @@ def merge(records: Iterable[Record]) -> Record:
                     "find out why the model answers differently each time, or on each machine",
                 )
             whole.add(chunk, scores)
+        whole.answers |= part.answers
     return whole

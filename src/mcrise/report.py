@@ -17,107 +17,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-import numpy as np
-from numpy.typing import NDArray
-
-from .fills import Fill
-from .images import png
+from .archive import versions
+from .estimators import DEFAULT, find_estimator
+from .images import covered, png, thinning
 from .maps import Maps
 from .metrics import curve_from_json
-from .plots import (
-    DIVERGING,
-    SEQUENTIAL,
-    figure_png,
-    overlay,
-    plot_curves,
-    sample,
-    scale_of,
-)
-from .reading import Finding, Reading, read
-from .record import DEFAULT, Record, versions
+from .packing import pack, panel, runs, swatch
+from .plots import figure_png, plot_curves, scale_for
+from .reading import read_maps
+from .record import Record
+from .trials import Tried, try_reading
 
 WEB = Path(__file__).parent / "page" / "web"
+LARGEST = 768  # pixels of a side that a report shows; of a larger picture every second and so on
 SMALL = 112  # pixels of a panel in a notebook
-N_STOPS = 11  # of a color scale; PuOr is defined by as many
-
-
-# ---- maps for a browser
-
-
-def pack(maps: Maps) -> bytes:
-    """Maps as a browser reads them: the length of a header, the header as JSON, whole numbers.
-
-    After the header, padded to a multiple of four, come the values (K, H, W) as int16 and their
-    errors as uint16, little endian; times `step` and `se_step` they are in units of score.
-    """
-    values, step = whole_numbers(maps.values, "<i2")
-    se, se_step = whole_numbers(maps.se, "<u2")
-    error = maps.relative_error
-    diverging = maps.estimator != "rise"
-    limit = scale_of([maps.values])
-    header = {
-        "shape": list(maps.values.shape),
-        "step": step,
-        "se_step": se_step,
-        "low": -limit if diverging else float(maps.values.min()),
-        "high": limit if diverging else max(float(maps.values.max()), 1e-6),
-        "stops": stops(DIVERGING if diverging else SEQUENTIAL),
-        "diverging": diverging,
-        "names": list(maps.names),
-        "target": maps.target,
-        "label": maps.label,
-        "estimator": maps.estimator,
-        "n_masks": maps.n_masks,
-        "unit": maps.unit,
-        "relative_error": error if math.isfinite(error) else None,
-        "notes": list(maps.notes),
-    }
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 4)
-    return len(text).to_bytes(4, "little") + text + values + se
-
-
-def whole_numbers(array: NDArray[np.float32], dtype: str) -> tuple[bytes, float]:
-    """An array as 16-bit whole numbers, and what one of them is worth."""
-    finite = np.nan_to_num(array.astype(np.float64))
-    step = float(np.abs(finite).max()) / np.iinfo(dtype).max or 1.0
-    return np.rint(finite / step).astype(dtype).tobytes(), step
-
-
-def stops(colormap: str) -> list[list[int]]:
-    """A color scale as colors at equal distances, between which a browser interpolates."""
-    scale = matplotlib.colormaps[colormap](np.linspace(0, 1, N_STOPS))
-    return [[round(255 * channel) for channel in color[:3]] for color in scale.tolist()]
-
-
-def reading_json(reading: Reading) -> dict[str, Any]:
-    """A reading with its regions as runs of pixels: so many outside, so many inside, and so on."""
-    told = reading.to_json()
-    for finding, found in zip(told["findings"], reading.findings, strict=True):
-        finding["runs"] = runs(found)
-    return told
-
-
-def runs(found: Finding) -> list[int]:
-    flat = np.concatenate([[False], found.region.ravel()])
-    changes = np.flatnonzero(flat[1:] != flat[:-1])
-    return [int(n) for n in np.diff(changes, prepend=0)]
-
-
-def swatch(fill: Fill, image: NDArray[Any]) -> str:
-    """The mean color of a fill, as CSS."""
-    red, green, blue = np.rint(255 * sample(fill, image).mean(axis=(0, 1))).astype(int)
-    return f"#{red:02x}{green:02x}{blue:02x}"
-
-
-def panel(maps: Maps, k: int, limit: float, most: int | None = None) -> bytes:
-    """Map k over the image, as a file."""
-    if maps.estimator != "rise":
-        return png(overlay(maps.image, maps.values[k], maps.se[k], limit), most)
-    low, high = float(maps.values.min()), float(maps.values.max())
-    share = (maps.values[k] - low) / max(high - low, 1e-6)
-    return png(matplotlib.colormaps[SEQUENTIAL](share)[..., :3].astype(np.float32), most)
+LITTLE = 256  # most of one in a report, where the map that is read off is as large as the picture
 
 
 def image_tag(content: bytes, alt: str, more: str = "") -> str:
@@ -135,13 +49,13 @@ class Chapter:
     name: str  # of the picture
     record: Record
     targets: Sequence[int | str | None] = (None,)  # the top class
-    summary: Mapping[str, Any] = field(default_factory=dict)  # what summary.json says was tried
     metrics: Mapping[str, Any] = field(default_factory=dict)  # what metrics.json says it is worth
+    folder: str = ""  # of the run, if it is not the one `explain` chooses by itself
 
 
 def render(chapters: Sequence[Chapter], estimator: str = DEFAULT) -> str:
     """The report as HTML: one file that asks nobody for anything."""
-    style = (WEB / "style.css").read_text() + (WEB / "report.css").read_text()
+    style = web_text("style.css") + web_text("report.css")
     script = one_script("maps.js", "report.js")
     # Written out so that a label that got through as HTML could still not run.
     policy = (
@@ -177,8 +91,12 @@ def render(chapters: Sequence[Chapter], estimator: str = DEFAULT) -> str:
 
 def one_script(*names: str) -> str:
     """Modules of the page as one script, which needs no server to import from."""
-    joined = "".join((WEB / name).read_text() for name in names)
+    joined = "".join(map(web_text, names))
     return re.sub(r"^import [^;]*;$", "", joined, flags=re.M).replace("\nexport ", "\n")
+
+
+def web_text(name: str) -> str:
+    return (WEB / name).read_text(encoding="utf-8")
 
 
 def digest(text: str) -> str:
@@ -188,27 +106,36 @@ def digest(text: str) -> str:
 def section(chapter: Chapter, target: int | str | None, estimator: str) -> str:
     """One class of one record."""
     record = chapter.record
-    maps = record.maps(target, estimator)
-    reading = read(record, maps.target, estimator if maps.fills else "centered")
+    chosen = find_estimator(estimator)
+    reading = read_maps(record, target, chosen.reading.name)
+    maps = reading.maps if chosen.reading is chosen else record.maps(target, estimator)
+    tried = try_reading(record, reading)
     said = ", ".join(
         f"{record.label(c)} ({record.untouched[c]:.3f})"
         for c in dict.fromkeys([record.resolve(None), maps.target])
     )
-    limit = scale_of([maps.values])
+    scale = scale_for([maps])
     error = maps.relative_error
+    every = thinning(maps.image.shape, LARGEST)
     quality = f"relative error {error:.2f}" if math.isfinite(error) else "not above noise"
+    maps = maps.thinned(LARGEST)
     swatches = [swatch(fill, maps.image) for fill in maps.fills]
     panels = "".join(
         f'<button type="button" class="panel" aria-pressed="{str(k == 0).lower()}">'
-        f"{image_tag(panel(maps, k, limit), name)}<span>{html.escape(name)}</span></button>"
+        f"{image_tag(panel(maps, k, scale, LITTLE), name)}<span>{html.escape(name)}</span></button>"
         for k, name in enumerate(maps.names)
     )
     findings = "".join(
-        f'<li tabindex="0" data-runs="{runs(found)}">{html.escape(found.sentence)}</li>'
-        for found in reading.findings
+        f'<li tabindex="0" data-runs="{runs(covered(finding.region, every))}">'
+        f"{html.escape(' '.join(said))}</li>"
+        for finding, said in tried.said()
     )
-    notes = "".join(f"<li>{html.escape(note)}</li>" for note in (*record.view.notes, *maps.notes))
-    data = base64.b64encode(zlib.compress(pack(maps), 9)).decode()
+    more = "".join(f"<li>{html.escape(line)}</li>" for line in tried.remarks())
+    fewer = (f"shown here at every {every}. row and column",) if every > 1 else ()
+    notes = "".join(
+        f"<li>{html.escape(note)}</li>" for note in (*record.notes, *maps.notes, *fewer)
+    )
+    data = base64.b64encode(zlib.compress(pack(maps), 6)).decode()
     return f"""<article data-swatches="{html.escape(json.dumps(swatches))}">
 <h2>{html.escape(chapter.name)}: {html.escape(maps.label)}</h2>
 <p>The model says {html.escape(said)}. {record.n_masks:,} masks,
@@ -217,17 +144,16 @@ def section(chapter: Chapter, target: int | str | None, estimator: str) -> str:
 <figure><div class="view">{image_tag(png(maps.image), "The picture")}</div>
 <figcaption>The picture as the model is shown it</figcaption></figure>
 <div class="side"><div class="bars" aria-live="polite"></div>
-<div class="scale">{html.escape(maps.unit)}, from {-limit:.3g} (purple)
-to {limit:.3g} (orange)</div>
-<p class="hint">Each map: what painting a place with that color, rather than keeping it, does to the
-score. Faint: below two standard errors.</p></div>
+<div class="scale">{html.escape(maps.unit)}, {scale.words}</div>
+<p class="hint">{hint(maps)}</p></div>
 </div>
 <div class="panels"><div class="row">{panels}</div></div>
 <h3>Reading</h3>
 <ol class="findings">{findings}</ol>
+<ul class="remarks">{more}</ul>
 <p class="hint">{html.escape(reading.pending)}</p>
 <ul class="hint">{notes}</ul>
-{tried_table(chapter.summary, maps)}
+{tried_table(tried)}
 {measured(chapter.metrics, maps)}
 {settings(chapter, maps)}
 <script type="text/plain" class="packed">{data}</script>
@@ -235,27 +161,35 @@ score. Faint: below two standard errors.</p></div>
 """
 
 
-def tried_table(summary: Mapping[str, Any], maps: Maps) -> str:
-    """What came of trying the findings, where a summary of the run says so."""
-    tried = [
-        found["tried"]
-        for entry in summary.get("maps", ())
-        if entry.get("target") == maps.target
-        for found in entry.get("reading", {}).get("findings", ())
-        if "tried" in found
-    ]
-    if not tried:
+def hint(maps: Maps) -> str:
+    """How to read the maps."""
+    if not maps.diverging:
+        return "What the score is on average where a place is kept: its differences count."
+    what = "painting a place with that color, rather than keeping it,"
+    if not maps.fills:
+        what = "keeping a place, rather than painting it with any of the colors,"
+    return f"Each map: what {what} does to the score. Faint: below two standard errors."
+
+
+def tried_table(tried: Tried) -> str:
+    """What was painted to put each finding to the test, and what the score was then."""
+    rows = []
+    for number, verdict in enumerate(tried.verdicts, start=1):
+        if verdict is None:
+            continue
+        own = {f"its own mean color, {verdict.own_color.name}": verdict.own_mean,
+               "its own pixels, shuffled": verdict.mixed}  # fmt: skip
+        for name, score in ({f.name: s for f, s in verdict.after.items()} | own).items():
+            rows.append((f"{number}, {verdict.finding.place}", name, verdict.before, score))
+    if not rows:
         return ""
-    lines = []
-    for trial in tried:
-        words = ", ".join(f"{one['place']}: {one['fill']}" for one in trial["strokes"])
-        moved = f"{trial['before']:.3f} → {trial['after']:.3f}"
-        cells = (words, moved, trial["verdict"] or "", "yes" if trial["flips"] else "no")
-        lines.append("".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells))
-    return (
-        "<h3>What if</h3><table><tr><th>painted</th><th>score</th><th>as the map said</th>"
-        f"<th>decision changed</th></tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+    lines = "".join(
+        f"<tr><td>{html.escape(place)}</td><td>{html.escape(fill)}</td>"
+        f"<td>{before:.3f} → {after:.3f}</td></tr>"
+        for place, fill, before, after in rows
     )
+    head = "<tr><th>finding</th><th>painted with</th><th>score</th></tr>"
+    return f"<h3>What was tried</h3><table>{head}{lines}</table>"
 
 
 def measured(metrics: Mapping[str, Any], maps: Maps) -> str:
@@ -285,12 +219,13 @@ def settings(chapter: Chapter, maps: Maps) -> str:
         f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>" for name, value in facts.items()
     )
     command = shlex.join(
-        ["mcrise", "explain", chapter.name, "--model", "SPEC",
+        ["mcrise", "explain", record.view.name or chapter.name, "--model", "SPEC",
          "--target", str(maps.target), "--estimator", maps.estimator,
          "--colors", ",".join(fill.name for fill in plan.fills),
          "--grid", f"{plan.grid[0]}x{plan.grid[1]}", "--mask-prob", f"{plan.mask_prob:g}",
          "--n-masks", str(record.n_masks), "--seed", str(plan.seed),
-         "--batch-size", str(record.batch_size)]
+         "--batch-size", str(record.batch_size),
+         *(["--out", chapter.folder] if chapter.folder else [])]
     )  # fmt: skip
     return (
         f"<h3>How it was made</h3><table>{rows}</table>"
@@ -303,28 +238,24 @@ def settings(chapter: Chapter, maps: Maps) -> str:
 
 def record_html(record: Record) -> str:
     """The maps of the top class, or what the record is for where it has no masks yet."""
-    rows, cols = record.plan.size
-    told = (
-        f"Record of {record.model}: {record.n_masks:,} masks of a {rows} x {cols} image, "
-        f"{record.plan.n_fills} fills, {record.n_classes} classes"
-    )
     maps = maps_html(record.maps()) if record.scores else ""
-    return f"{maps}<div style='font-size:85%'>{html.escape(told)}</div>"
+    return f"{maps}<div style='font-size:85%'>{html.escape(repr(record)[1:-1])}</div>"
 
 
 def maps_html(maps: Maps) -> str:
-    """The image and one small panel per fill, on one scale that is told."""
-    limit = scale_of([maps.values])
+    """The image and one small panel per fill, on one scale whose ends are named."""
+    scale = scale_for([maps])
     pictures = [(maps.label, png(maps.image, SMALL))]
-    pictures += [(name, panel(maps, k, limit, SMALL)) for k, name in enumerate(maps.names)]
+    pictures += [(name, panel(maps, k, scale, SMALL)) for k, name in enumerate(maps.names)]
     figures = "".join(
         "<figure style='display:inline-block;margin:0 6px 6px 0;text-align:center;max-width:128px'>"
         f"{image_tag(content, name, f' width={SMALL}')}"
         f"<figcaption style='font-size:85%'>{html.escape(name)}</figcaption></figure>"
         for name, content in pictures
     )
-    told = (
-        f"{maps.label}: {maps.n_masks:,} masks, {maps.estimator} estimator, {maps.unit} from "
-        f"{-limit:.2g} (purple) to {limit:.2g} (orange), faint below two standard errors"
+    faint = ", faint below two standard errors" if maps.diverging else ""
+    words = (
+        f"{maps.label}: {maps.n_masks:,} masks, {maps.estimator} estimator, {maps.unit} "
+        f"{scale.words}{faint}"
     )
-    return f"<div>{figures}<div style='font-size:85%'>{html.escape(told)}</div></div>"
+    return f"<div>{figures}<div style='font-size:85%'>{html.escape(words)}</div></div>"

@@ -5,7 +5,8 @@ exactly C beta_k, where C is the covariance of an enlarged mask with itself. So 
 on the masks, let the data say how strong beta is, where, and how alike the fills are, and show
 C E[beta | scores]. What the regression misses is estimated as `centered` would and added as far as
 it stands out from noise, so that the limit for many masks is the paper's map whatever the model.
-One factorisation serves every class, and no mask is ever enlarged.
+One factorisation serves every class, and no mask is ever enlarged. All of it runs on one thread of
+BLAS, so that a map, and with it where a run stops, is the same to the bit whatever their number.
 """
 
 import math
@@ -15,8 +16,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .estimate import blur_by_cell, centers, contrast, estimate, impulses
-from .masks import Masks, Plan, enlargement
+from .chance import CONFIDENCE, N_SHUFFLES, chance_limit
+from .cores import one_thread
+from .estimate import blurred, centers, contrast, impulses, impulses_at
+from .masks import Masks, Plan, enlargement_at
+from .raster import Line, Raster, raster_of
+from .sample import Chance, Column, Estimate, Sample
 
 HATS_PER_CELL = 1.5  # along an axis
 MOST_HATS = 16
@@ -32,52 +37,56 @@ SOFT = 0.01  # keeps log odds finite
 SE_SCALE = 1.13
 
 Array = NDArray[np.float64]
-MapsAndNotes = tuple[NDArray[np.float32], NDArray[np.float32], tuple[str, ...]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Axis:
     """Rows or columns: hat functions along them, which span beta, and C."""
 
-    hats: Array  # (pixels, hats), adding up to one at each pixel
+    line: Line
+    hats: Array  # (points, hats), adding up to one at each point
     centers: NDArray[np.int64]  # (hats,) the pixel at which each is largest
     overlap: Array  # (shifts, hats, cells) of a hat and an enlarged cell
-    covariance: Array  # (pixels, pixels) C: one matrix for rows, one for columns
+    covariance: Array  # (points, points) C: one matrix for rows, one for columns
 
     @cached_property
     def shown(self) -> Array:
-        """A hat of beta as the map shows it: (pixels, hats)."""
-        return self.covariance @ self.hats
+        """A hat of beta as the map shows it: (points, hats)."""
+        return self.covariance @ (self.hats * self.line.widths[:, None])
 
 
-def make_axis(n_pixels: int, n_cells: int, cell: int) -> Axis:
+def make_axis(line: Line) -> Axis:
+    n_pixels, n_cells, cell = line.n_pixels, line.n_cells, line.cell
     n_hats = min(math.ceil(HATS_PER_CELL * n_cells), MOST_HATS, n_pixels)
-    place = (np.arange(n_pixels) + 0.5) / n_pixels * n_hats - 0.5
+    place = (line.places + 0.5) / n_pixels * n_hats - 0.5
     distance = np.clip(place, 0, n_hats - 1)[:, None] - np.arange(n_hats)
     hats = np.maximum(0.0, 1.0 - np.abs(distance))
-    overlap = np.einsum("xj,xsi->sji", hats, enlargement(n_pixels, n_cells, cell))
-    # All shifts are equally likely, so C only depends on how far apart two pixels are.
+    enlarged = enlargement_at(line.places, n_cells, cell)
+    overlap = np.einsum("xj,xsi->sji", hats * line.widths[:, None], enlarged)
+    # All shifts are equally likely, so C only depends on how far apart two points are.
     triangle = np.convolve(np.ones(cell), np.ones(cell)) / cell
     reach = np.zeros(n_pixels + 2 * cell)
     reach[: 2 * cell - 1] = np.convolve(triangle, triangle)[2 * cell - 2 :] / cell
-    apart = np.abs(np.subtract.outer(np.arange(n_pixels), np.arange(n_pixels)))
+    # Within rounding a whole number of pixels, or between two of them.
+    apart = np.abs(np.subtract.outer(line.places, line.places))
     centers = ((np.arange(n_hats) + 0.5) / n_hats * n_pixels).astype(np.int64)
-    return Axis(hats, centers, overlap, reach[apart])
+    covariance = np.interp(apart.ravel(), np.arange(len(reach)), reach).reshape(apart.shape)
+    return Axis(line, hats, centers, overlap, covariance)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Hats:
     """The hats of rows times those of columns, and how they appear in a map."""
 
     down: Axis
     across: Axis
 
-    def enlarge(self, fields: Array) -> Array:
-        """The maps (K, H, W) of beta (K, hats)."""
+    def show(self, fields: Array) -> Array:
+        """The maps (K, points) of beta (K, hats)."""
         return self.down.shown @ self.unfold(fields) @ self.across.shown.T
 
     def interpolate(self, values: Array) -> Array:
-        """Values (K, hats) at the hats' centers, at every pixel."""
+        """Values (K, hats) at the hats' centers, at every point."""
         return self.down.hats @ self.unfold(values) @ self.across.hats.T
 
     def unfold(self, values: Array) -> Array:
@@ -86,7 +95,8 @@ class Hats:
     @cached_property
     def at_centers(self) -> Array:
         """The map at the centers of the hats, of each hat of beta: (hats, hats)."""
-        shown = (axis.shown[axis.centers] for axis in (self.down, self.across))
+        axes = (self.down, self.across)
+        shown = (axis.line.at(axis.shown, axis.centers) for axis in axes)
         return np.asarray(np.kron(*shown), np.float64)
 
     def painted(self, masks: Masks, n_fills: int) -> NDArray[np.float32]:
@@ -117,7 +127,7 @@ def smooth_fields(plan: Plan, hats: Hats) -> Array:
     return np.asarray(fields[:, -rank:] * np.sqrt(np.maximum(power[-rank:], 0)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Factors:
     """The features of all masks turned to their principal axes: what every class shares."""
 
@@ -158,7 +168,7 @@ def factorise(painted: NDArray[np.float32], fields: Array, mixing: Array) -> Fac
     return Factors(columns @ axes, np.maximum(power, 0), split, fields, scale * mixing)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solution:
     """The regressions of q columns of scores."""
 
@@ -216,20 +226,22 @@ def adapt_mixing(factors: Factors, solution: Solution, stride: float) -> Array:
     return np.asarray(factors.mixing @ step)
 
 
-def fit(plan: Plan, masks: Masks, scores: NDArray[np.float32], kind: str) -> "Fit":
-    """Regress the scores (N, C) of a run on its masks."""
-    axes = zip(plan.size, plan.grid, plan.cell, strict=True)
-    hats = Hats(*(make_axis(*axis) for axis in axes))
+@one_thread()
+def fit(sample: Sample) -> "Fit":
+    """Regress the scores of all classes of a run on its masks."""
+    plan, masks, scores = sample.plan, sample.masks, sample.table()
+    points = raster_of(plan)
+    hats = Hats(make_axis(points.down), make_axis(points.across))
     painted = hats.painted(masks, plan.n_fills)
     varied = np.flatnonzero(np.ptp(scores, axis=0))
     spread = scores[:, varied].std(axis=0)
     y = scores[:, varied[np.argsort(-spread, kind="stable")[:POOL]]].astype(np.float64)
-    y = y if kind == "any" else log_odds(y, 0.0)
+    y = y if sample.kind == "any" else log_odds(y, 0.0)
     smooth = fields = smooth_fields(plan, hats)
     mixing = np.eye(plan.n_fills)
     for stride in STRIDES if y.size else ():
         fields, mixing = adapt(hats, painted, smooth, fields, mixing, y, stride)
-    return Fit(plan, masks, scores, kind, hats, factorise(painted, fields, mixing))
+    return Fit(plan, masks, scores.shape[1], points, hats, factorise(painted, fields, mixing))
 
 
 def adapt(
@@ -248,8 +260,9 @@ def adapt(
     return amplitude[:, None] * smooth, adapt_mixing(factors, solution, stride)
 
 
-def regressed(scores: Array, low: float | None) -> Array:
-    """What is regressed for some scores (N,): these, and where they are bounded their log odds."""
+def regressed(column: Column) -> Array:
+    """What is regressed for some scores: these, and where they are bounded their log odds."""
+    scores, low = column.scores, column.low
     return np.stack([scores] if low is None else [scores, log_odds(scores, low)], axis=1)
 
 
@@ -259,66 +272,74 @@ def log_odds(scores: Array, low: float) -> Array:
     return np.asarray(np.log((scores - low + SOFT) / (1 - scores + SOFT)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """The regression of a run, from which the maps of any class follow."""
 
     plan: Plan
     masks: Masks
-    scores: NDArray[np.float32]  # (N, C)
-    kind: str
+    n_classes: int
+    points: Raster
     hats: Hats
     factors: Factors
 
-    def maps(self, target: int) -> MapsAndNotes:
-        """Values and standard errors (K, H, W) of one class, and what to know of them."""
-        low = None if self.kind == "any" else 0.0
-        return self.maps_of(self.scores[:, target].astype(np.float64), low)
-
-    def difference(self, target: int, other: int) -> MapsAndNotes:
-        """The same of the score of one class less that of another, on the same masks."""
-        ours, theirs = self.scores[:, [target, other]].T.astype(np.float64)
-        low = None if self.kind == "any" else -1.0
-        return self.maps_of(ours - theirs, low)
-
-    def maps_of(self, scores: Array, low: float | None) -> MapsAndNotes:
-        """Maps of any scores (N,) under these masks; `low` where they range from there to one."""
-        columns = regressed(scores, low)
-        found = self.predict(columns)
+    @one_thread()
+    def maps(self, column: Column) -> Estimate:
+        """Maps of the scores of a class, or of the difference of two, under these masks."""
+        found = self.predict(regressed(column))
         if found is None:
-            return self.fall_back(scores)
+            nothing = np.zeros((self.plan.n_fills, *self.plan.size), np.float32)
+            return Estimate(nothing, nothing)
         solution, slopes, left = found
-        values = self.hats.enlarge(self.factors.beta(solution.coef @ slopes[:, None]))
+        values = self.hats.show(self.factors.beta(solution.coef @ slopes[:, None]))
         variances = solution.noise * (self.squared_axes @ (1 / solution.precision))  # (K, hats, q)
         variance = self.hats.interpolate(np.square(np.sqrt(variances) @ slopes))
         missed, share, noise = self.residual(left)
         se = SE_SCALE * np.sqrt((1 - share) * variance + share * noise)
-        return (values + missed).astype(np.float32), se.astype(np.float32), ()
+        return Estimate(self.points.enlarge(values + missed), self.points.enlarge(se))
+
+    @one_thread()
+    def chance(self, column: Column) -> Chance | None:
+        """About half of what the centered maps may show by chance.
+
+        None, so that the centered maps are asked, where there is no regression, and where few
+        classes decide on the prior: it was fitted to the very scores in question, and shuffling
+        these afterwards no longer tells what chance does.
+        """
+        if self.n_classes < POOL or (found := self.by_chance(column)) is None:
+            return None
+        peaks, rest = found
+        through_residual = chance_limit(self.plan, self.masks, rest)
+        limit = math.hypot(float(np.quantile(peaks, CONFIDENCE)), through_residual)
+        return Chance(limit, self.maps(column).values)
 
     def predict(self, columns: Array) -> tuple[Solution, Array, Array] | None:
         """The regression of scores and their log odds (N, q), its slopes, and what it misses.
 
-        None where the other masks tell nothing of a score.
+        Where the other masks tell nothing of a score, nothing can be measured by them, and its own
+        regression is taken as it is. None where it never changes.
         """
         scores = columns[:, 0] - columns[:, 0].mean()
         if np.ptp(scores) == 0:
             return None
         solution = solve(self.factors, columns)
         # The map is that of the score itself: whatever was regressed, its slope is measured there.
-        slopes = blend(solution.others, scores)
+        slopes = nonnegative_weights(solution.others, scores)
         left = scores - solution.others @ slopes
         explained = 1 - np.square(left).sum() / np.square(scores).sum()
-        return None if explained * len(scores) < 4 else (solution, slopes, left)
+        if explained * len(scores) < 4:
+            slopes = np.eye(len(slopes))[0]
+            left = scores - solution.others[:, 0]
+        return solution, slopes, left
 
-    def by_chance(self, target: int, n_shuffles: int) -> tuple[Array, Array] | None:
-        """What the maps of a class would show if its scores had nothing to do with the masks.
+    def by_chance(self, column: Column) -> tuple[Array, Array] | None:
+        """What the maps would show if these scores had nothing to do with the masks.
 
-        Returns the largest |value| for each shuffle of the scores, by the regression that the
-        class itself got, and the scores (N,) that enter its maps through the residual, as
+        Returns the largest |value| for each shuffle of the scores, by the regression that they
+        themselves got, and the scores (N,) that enter the maps through the residual, as
         `centered` would show them. None where there is no regression.
         """
-        low = None if self.kind == "any" else 0.0
-        columns = regressed(self.scores[:, target].astype(np.float64), low)
+        columns = regressed(column)
         found = self.predict(columns)
         if found is None:
             return None
@@ -326,8 +347,8 @@ class Fit:
         weights = slopes / solution.precision  # (D, q)
         order = np.random.default_rng(self.plan.seed)
         columns = columns - columns.mean(axis=0)
-        coef = np.empty((len(weights), n_shuffles))
-        for n in range(n_shuffles):
+        coef = np.empty((len(weights), N_SHUFFLES))
+        for n in range(N_SHUFFLES):
             along = self.factors.rows.T @ columns[order.permutation(len(columns))]
             coef[:, n] = (weights * along).sum(axis=1)
         shown = self.factors.beta(coef) @ self.hats.at_centers.T  # (n, K, hats)
@@ -346,20 +367,24 @@ class Fit:
         Each band of spatial frequencies is kept by its share of signal. Also returns the share
         kept over all, and the noise variance there would be in a map with nothing held back.
         """
-        from scipy.fft import dctn, idctn
-
         plan, n_masks = self.plan, len(left)
         left = left - left.mean()
-        drawn = contrast(plan, impulses(plan, self.places, left / (n_masks - 1)), 0.0)
-        waves = dctn(blur_by_cell(plan, drawn), axes=(1, 2), norm="ortho")
+        drawn = contrast(plan, self.impulses(left / (n_masks - 1)), 0.0)
+        waves = self.points.waves(blurred(drawn, self.points.per_cell, self.points.shape))
         band, spectrum = self.bands
-        noise = spectrum * (left.var() / n_masks)  # (H, W)
+        noise = spectrum * (left.var() / n_masks)  # of each frequency
         power_in = np.bincount(band.ravel(), np.square(waves).mean(axis=0).ravel())
         noise_in = np.bincount(band.ravel(), noise.ravel())
         tiny = np.finfo(np.float64).tiny
         keep = np.maximum(0, 1 - noise_in / np.maximum(power_in, tiny))
         share = float(keep @ noise_in / max(noise_in.sum(), tiny))
-        return idctn(waves * keep[band], axes=(1, 2), norm="ortho"), share, float(noise.mean())
+        whole = float(noise.sum() / self.points.area)
+        return self.points.unwaves(waves * keep[band]), share, whole
+
+    def impulses(self, scores: Array) -> Array:
+        if self.points.whole:
+            return impulses(self.plan, self.places, scores)
+        return impulses_at(self.points, self.plan, self.masks, scores)
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
@@ -368,29 +393,19 @@ class Fit:
 
     @cached_property
     def bands(self) -> tuple[NDArray[np.int64], Array]:
-        """Of each spatial frequency (H, W): its band, and the noise of scores of variance one."""
-        from scipy.fft import dctn
-
+        """Of each spatial frequency: its band, and the noise of scores of variance one."""
         plan = self.plan
         # The weights of the estimate have covariance C, times this for each cell.
         per_cell = plan.n_fills / plan.mask_prob + 1 / plan.keep_prob
         down, across = (
-            dctn(axis.covariance, norm="ortho").diagonal()
+            self.points.spectrum(axis.line, axis.covariance)
             for axis in (self.hats.down, self.hats.across)
         )
-        band = np.maximum(np.rint(np.hypot(*np.indices(plan.size))), 1).astype(np.int64)
+        band = np.maximum(np.rint(np.hypot(*np.indices(self.points.shape))), 1).astype(np.int64)
         return band, per_cell * np.outer(down, across)
 
-    def fall_back(self, scores: Array) -> MapsAndNotes:
-        values, se = estimate(self.plan, self.masks, scores, "centered")
-        note = (
-            f"the smooth estimator could not predict the score from {len(scores):,} masks at all, "
-            "so this is the centered one"
-        )
-        return values, se, (note,)
 
-
-def blend(columns: Array, scores: Array) -> Array:
+def nonnegative_weights(columns: Array, scores: Array) -> Array:
     """Weights, none negative, with which one or two columns (N, q) predict the scores best."""
     gram, along = columns.T @ columns, columns.T @ scores
     weights = np.asarray(np.linalg.lstsq(gram, along, rcond=None)[0], np.float64)

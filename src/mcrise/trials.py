@@ -1,181 +1,262 @@
-"""What would change its mind: repaint a region and ask again; compare two classes.
+"""Trials: findings put to the test, classes compared, and what would change the model's mind.
 
-A map's value is the mean effect of a patch while other cells are painted too. What painting a
-whole region does is another number, known only by trying. So each finding is tried, and one that
-fails its own test is shown as such.
+A script (`examining`) says which repaints would tell; here they are painted and asked about, in
+batches of the record's own size, and the answers are kept in the record: what was tried once costs
+nothing the next time, and where no model is at hand, what was not tried is said to be untried.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .claims import Claim, join
+from .content import ByContent
 from .errors import InputError, ModelError
+from .estimators import DEFAULT
+from .examining import (
+    Control,
+    Setting,
+    Suggestion,
+    Verdict,
+    compare_places,
+    examine,
+    examine_nothing,
+    examine_pairs,
+    options_of,
+    search_flip,
+    suggest,
+)
 from .fills import Fill
-from .images import unit_float
+from .loop import recognise
 from .maps import Maps
-from .model import Model
-from .reading import Effect, Finding, Reading, join, read
-from .record import DEFAULT, Record
+from .reading import Finding, Reading, heading, read_maps
+from .record import Record, Target
+from .repaints import Region, Repaint, Stroke
+from .runtimes import load_model
+from .wording import (
+    control_words,
+    finding_lines,
+    nothing_line,
+    pair_line,
+    suggestion_line,
+    too_little_line,
+)
 
-ROOM = 0.02  # a score this near to its bound has no room to move
-SMALL = 0.01  # of the range of scores: less is no movement
-EDGE = 0.25  # cells; how soft the edge of a painted region is
+
+class Untried(Exception):
+    """An answer is wanted that neither the record has nor a model is there for."""
 
 
-@dataclass(frozen=True)
-class Stroke:
-    """A region to paint and what with."""
+# ---- asking
 
-    region: NDArray[np.bool_]  # (H, W)
-    fill: Fill
-    place: str = "the region"
+
+def ask(record: Record, repaints: Sequence[Repaint], model: Any) -> list[NDArray[np.float32]]:
+    """The scores (C,) of each repaint: from the record, or from the model and then kept there."""
+    missing = {one.digest: one for one in repaints if one.digest not in record.answers}
+    if missing and model is None:
+        raise Untried
+    if missing:
+        model = load_model(model)
+        recognise(record, model)
+        wanted, size = list(missing.values()), record.batch_size
+        for start in range(0, len(wanted), size):
+            some = wanted[start : start + size]
+            images = np.stack([one.render(record.view.pixels, record.plan.cell) for one in some])
+            try:
+                answers = model(images)
+            except ModelError as error:
+                raise ModelError(f"Failed at a repainted image: {error}.", record) from error
+            record.answers |= {one.digest: a for one, a in zip(some, answers, strict=True)}
+    return [record.answers[one.digest] for one in repaints]
+
+
+def conclude(record: Record, script: Generator[Any, Any, Any], model: Any) -> Any:
+    """Follow a script to its end; raises `Untried` where an answer cannot be had."""
+    answers = None
+    while True:
+        try:
+            repaints = script.send(answers)
+        except StopIteration as end:
+            return end.value
+        answers = ask(record, repaints, model)
+
+
+def setting_of(record: Record, reading: Reading, target: int | None = None) -> Setting:
+    return Setting(
+        record.view.pixels,
+        record.plan.cell,
+        record.plan.fills,
+        reading.maps.target if target is None else target,
+        record.untouched,
+        record.score_range,
+        tuple(finding.region for finding in reading.findings),
+    )
+
+
+# ---- a reading, tried
+
+
+@dataclass(frozen=True, eq=False)
+class Tried(ByContent):
+    """A reading and what came of trying it."""
+
+    reading: Reading
+    verdicts: tuple[Verdict | None, ...]  # of each finding; None: untried
+    pairs: tuple[Claim, ...] = ()
+    nothing: Claim | None = None
+    too_little: tuple[Verdict, ...] = ()  # findings of the map that matter too little when painted
 
     @property
-    def words(self) -> str:
-        return f"all of {self.place} with {self.fill.name}"
+    def claims(self) -> list[Claim]:
+        """All that was claimed, by any of them."""
+        known = [*(one for one in self.verdicts if one), *self.too_little]
+        single = [claim for verdict in known for claim in verdict.claims]
+        return [*single, *self.pairs, *([self.nothing] if self.nothing else [])]
+
+    def said(self) -> Iterator[tuple[Finding, list[str]]]:
+        """Each finding and what there is to say of it, in a line or two."""
+        label = self.reading.maps.label
+        for finding, verdict in zip(self.reading.findings, self.verdicts, strict=True):
+            lines = finding_lines(verdict, label) if verdict else [finding.line(label)]
+            yield finding, lines
+
+    def remarks(self) -> list[str]:
+        """What is said of several findings, or of none."""
+        label = self.reading.maps.label
+        if self.nothing:
+            return [nothing_line(self.nothing, label)]
+        place = {id(finding.region): n for n, finding in enumerate(self.reading.findings, start=1)}
+        pairs = [
+            pair_line(claim, [place[id(region)] for region in claim.regions], label)
+            for claim in self.pairs
+        ]
+        return [*pairs, *([too_little_line(self.too_little, label)] if self.too_little else [])]
+
+    def lines(self) -> list[str]:
+        """To print."""
+        out = [heading(self.reading.maps)]
+        for number, (_, (first, *rest)) in enumerate(self.said(), start=1):
+            out += [f"{number}. {first}", *(f"   {line}" for line in rest)]
+        remarks = self.remarks()
+        silent = [] if remarks or self.reading.findings else ["No finding."]
+        return [*out, *remarks, *silent, self.reading.pending]
+
+    def to_json(self) -> dict[str, Any]:
+        content = self.reading.to_json()
+        rows = zip(content["findings"], self.said(), self.verdicts, strict=True)
+        for entry, (_, lines), verdict in rows:
+            entry["sentence"] = " ".join(lines)
+            entry["tried"] = verdict.to_json() if verdict else None
+        content["pairs"] = [claim.to_json() for claim in self.pairs]
+        content["too_little"] = [
+            {**one.finding.to_json(), "tried": one.to_json()} for one in self.too_little
+        ]
+        content["nothing"] = self.nothing.to_json() if self.nothing else None
+        content["remarks"] = self.remarks()
+        return content
 
 
-@dataclass(frozen=True)
-class Trial:
+def try_reading(record: Record, reading: Reading, model: Any = None) -> Tried:
+    """Put every finding of a reading to the test; most important first afterwards.
+
+    Without a model, what the record has answers to is told from it, and the rest is untried.
+    """
+    setting = setting_of(record, reading)
+    verdicts: list[Verdict | None] = []
+    for finding in reading.findings:
+        try:
+            verdicts.append(conclude(record, examine(setting, finding), model))
+        except Untried:
+            verdicts.append(None)
+    order = sorted(range(len(verdicts)), key=lambda n: importance(setting, verdicts[n]))
+    reading = replace(reading, findings=tuple(reading.findings[n] for n in order))
+    verdicts = [verdicts[n] for n in order]
+    known = [verdict for verdict in verdicts if verdict]
+    pairs: list[Claim] = []
+    nothing = None
+    try:
+        pairs = conclude(record, examine_pairs(setting, known), model)
+        if len(known) == len(verdicts) and not (pairs or any(one.moved for one in known)):
+            nothing = conclude(record, examine_nothing(setting), model)
+    except Untried:
+        pass
+    paired = {id(region) for claim in pairs for region in claim.regions}
+    idle = [
+        one for one in known if not one.moved and id(one.finding.region) not in paired
+    ]  # what stood out in the map only because other parts were painted too
+    kept = [n for n, one in enumerate(verdicts) if one not in idle]
+    reading = replace(reading, findings=tuple(reading.findings[n] for n in kept))
+    verdicts = [verdicts[n] for n in kept]
+    return Tried(reading, tuple(verdicts), tuple(pairs), nothing, tuple(idle))
+
+
+def importance(setting: Setting, verdict: Verdict | None) -> tuple[int, float]:
+    """Sorts findings: confirmed ones first, then others that move the score, by how much."""
+    if verdict is None or not verdict.control:
+        return 2, 0.0
+    return int(not verdict.confirmed), -abs(verdict.control.here - setting.score)
+
+
+# ---- a repaint of one's own
+
+
+@dataclass(frozen=True, eq=False)
+class Trial(ByContent):
     """A repaint and what the model said of it."""
 
-    strokes: tuple[Stroke, ...]
+    repaint: Repaint
     target: int
-    against: int | None  # where the score is a difference of two classes
     before: NDArray[np.float32]  # (C,)
     after: NDArray[np.float32]  # (C,)
-    expected: float | None  # the map's mean effect there; None where no map says
-    verdict: str  # "confirmed", "weaker", "refuted", "no room"; "" where nothing was expected
-
-    @property
-    def share(self) -> float:
-        """Of the image."""
-        return float(sum(stroke.region.mean() for stroke in self.strokes))
+    control: Control | None = None  # the same patch elsewhere, where that was tried
 
     @property
     def flips(self) -> bool:
         return bool(self.before.argmax() != self.after.argmax())
 
-    def score(self, scores: NDArray[np.float32]) -> float:
-        return float(scores[self.target] - (0 if self.against is None else scores[self.against]))
-
     def line(self, record: Record) -> str:
-        """`Painting all of the center with green: 'stop' 0.99 → 0.04 (tried: confirmed)`."""
-        shown = [self.target] + ([] if self.against is None else [self.against])
-        moved = ", ".join(
-            f"{record.label(c)!r} {self.before[c]:.2f} → {self.after[c]:.2f}" for c in shown
-        )
-        words = join([stroke.words for stroke in self.strokes], "and")
+        """`Painting the center with green: 'stop' 0.99 → 0.04; the model then says 'yield'.`"""
+        words = join([stroke.words for stroke in self.repaint.strokes], "and")
+        moved = f"{self.before[self.target]:.2f} → {self.after[self.target]:.2f}"
         flip = f"; the model then says {record.label(int(self.after.argmax()))!r}"
-        verdict = f" (tried: {self.verdict})" if self.verdict else ""
-        return f"Painting {words}: {moved}{flip if self.flips else ''}{verdict}."
+        label = record.label(self.target)
+        return f"Painting {words}: {label!r} {moved}{flip if self.flips else ''}."
 
     def to_json(self, record: Record) -> dict[str, Any]:
         top = np.argsort(-np.maximum(self.before, self.after), kind="stable")[:5]
-        shown = dict.fromkeys([self.target, *(int(c) for c in top)])
         return {
             "strokes": [
                 {"place": s.place, "share": float(s.region.mean()), "fill": s.fill.name}
-                for s in self.strokes
+                for s in self.repaint.strokes
             ],
-            "before": self.score(self.before),
-            "after": self.score(self.after),
-            "expected": self.expected,
-            "verdict": self.verdict or None,
+            "before": float(self.before[self.target]),
+            "after": float(self.after[self.target]),
             "flips": self.flips,
+            "control": self.control.to_json() if self.control else None,
             "scores": [
                 {"target": c, "label": record.label(c),
                  "before": float(self.before[c]), "after": float(self.after[c])}
-                for c in shown
+                for c in dict.fromkeys([self.target, *(int(c) for c in top)])
             ],
         }  # fmt: skip
 
 
-# ---- painting and asking
-
-
-def repaint(record: Record, strokes: Sequence[Stroke]) -> NDArray[Any]:
-    """The image of a record with some regions painted, soft at the edges; same dtype."""
-    from scipy.ndimage import gaussian_filter
-
-    image = record.view.pixels
-    untouched = unit_float(image)
-    painted = untouched
-    sigma = [EDGE * side for side in record.plan.cell]
-    for stroke in strokes:
-        weight = gaussian_filter(stroke.region.astype(np.float32), sigma)[..., None]
-        painted = painted * (1 - weight) + stroke.fill.render(untouched) * weight
-    if image.dtype == np.uint8:
-        return np.rint(painted * 255).astype(np.uint8)
-    return painted.astype(np.float32)
-
-
-def try_out(
+def repaint(
     record: Record,
-    model: Model,
-    strokes: Sequence[Sequence[Stroke]],
-    target: int,
-    against: int | None = None,
-    expected: Sequence[float | None] | None = None,
-) -> list[Trial]:
-    """Paint each group of strokes together and ask the model what it makes of it."""
-    if not strokes:
-        return []
-    images = np.stack([repaint(record, group) for group in strokes])
-    try:
-        answers = model(images)
-    except ModelError as error:
-        raise ModelError(f"Failed at the repainted image: {error}.") from error
-    hopes = expected or [None] * len(strokes)
-    trials = [
-        Trial(tuple(group), target, against, record.untouched, after, hope, "")
-        for group, after, hope in zip(strokes, answers, hopes, strict=True)
-    ]
-    return [replace(trial, verdict=judge(record, trial)) for trial in trials]
-
-
-def judge(record: Record, trial: Trial) -> str:
-    """Did it move as the map said, and at least as much?"""
-    if trial.expected is None:
-        return ""
-    before, after = trial.score(trial.before), trial.score(trial.after)
-    moved, direction = after - before, np.sign(trial.expected)
-    scale = 1.0
-    if record.kind == "any":
-        scale = max(float(np.ptp(record.scores_of(trial.target))), 1e-12)
-    else:
-        bound = 1.0 if direction > 0 else (0.0 if trial.against is None else -1.0)
-        if abs(bound - before) <= ROOM:
-            return "no room"
-    if direction * moved < SMALL * scale:
-        return "refuted"
-    return "confirmed" if abs(moved) >= abs(trial.expected) else "weaker"
-
-
-def stroke_of(finding: Finding, effect: Effect | None = None) -> Stroke:
-    """What a finding suggests to paint."""
-    return Stroke(finding.region, (effect or finding.strongest).fill, f"the {finding.place}")
-
-
-def try_findings(record: Record, model: Model, reading: Reading) -> list[Trial]:
-    """Test every finding: paint its region with the fill that moves the score most."""
-    return try_out(
-        record,
-        model,
-        [[stroke_of(finding)] for finding in reading.findings],
-        reading.maps.target,
-        expected=[finding.strongest.value for finding in reading.findings],
-    )
-
-
-def try_region(
-    record: Record, model: Model, region: NDArray[np.bool_], fill: Fill, maps: Maps, place: str
+    model: Any,
+    region: Region,
+    fill: Fill,
+    target: Target = None,
+    place: str = "the region",
+    control: bool = False,
 ) -> Trial:
-    """Paint any region with any fill; the map is held to it where it has that fill."""
+    """Paint a region (H, W) of the image of a record and ask its model again.
+
+    With `control`, the same patch is painted elsewhere too, in up to 19 places.
+    """
     if region.shape != record.plan.size:
         raise InputError(
             f"The region is {region.shape[0]} x {region.shape[1]} pixels, but the image of the "
@@ -183,83 +264,125 @@ def try_region(
         )
     if not region.any():
         raise InputError("The region is empty: mark it white on black.")
-    expected = None
-    if fill in maps.fills:
-        expected = float(maps.values[maps.fills.index(fill)][region].mean())
-    stroke = Stroke(region, fill, place)
-    return try_out(record, model, [[stroke]], maps.target, expected=[expected])[0]
+    painted = Repaint((Stroke(np.asarray(region, bool), fill, place),))
+    trial = try_strokes(record, model, painted, record.resolve(target))
+    if not control:
+        return trial
+    reading = Reading(record.maps(target), 0.0, (), "")
+    setting = replace(setting_of(record, reading), regions=())
+    after = float(trial.after[trial.target])
+    script = compare_places(setting, painted.strokes, after)
+    return replace(trial, control=conclude(record, script, model))
 
 
-def smallest_flip(record: Record, model: Model, reading: Reading) -> Trial | None:
-    """The smallest repaint that changes the decision, among the findings and all together.
+def try_strokes(record: Record, model: Any, painted: Repaint, target: int) -> Trial:
+    (after,) = ask(record, [painted], model)
+    return Trial(painted, target, record.untouched, after)
 
-    Findings against the predicted class, or for another class, are combined in every way: five
-    make 31 calls at most.
+
+def smallest_flip(record: Record, model: Any, tried: Tried) -> Trial | None:
+    """The smallest repaint found that changes the decision, among the findings of a reading.
+
+    Away from the class that the model predicts, or towards another that was read.
     """
-    target = reading.maps.target
-    direction = -1 if target == record.untouched.argmax() else 1
-    movers = [(finding, finding.mover(direction)) for finding in reading.findings]
-    strokes = [stroke_of(finding, effect) for finding, effect in movers if effect is not None]
-    groups = [group for n in range(1, len(strokes) + 1) for group in combinations(strokes, n)]
-    groups.sort(key=lambda group: sum(int(stroke.region.sum()) for stroke in group))
-    trials = try_out(record, model, groups, target)
-    return next((trial for trial in trials if trial.flips), None)
+    target = tried.reading.maps.target
+    wanted = None if target == record.untouched.argmax() else target
+    setting = setting_of(record, tried.reading)
+    known = [verdict for verdict in tried.verdicts if verdict]
+    options = options_of(known, upwards=wanted is not None)
+    return flip_of(record, conclude(record, search_flip(setting, options, wanted), model), target)
+
+
+def flip_of(
+    record: Record, found: tuple[Repaint, Control | None] | None, target: int
+) -> Trial | None:
+    if found is None:
+        return None
+    painted, control = found
+    return Trial(painted, target, record.untouched, record.answers[painted.digest], control)
+
+
+def flip_line(flip: Trial | None, record: Record) -> str:
+    """What was found to change the decision, and whether its place is special."""
+    if flip is None:
+        return "No combination of these findings changes the decision."
+    share = f"{100 * flip.repaint.share:.0f} % of the image"
+    control = f" {control_words(flip.control)}" if flip.control else ""
+    return (
+        f"Smallest repaint found that changes the decision ({share}): {flip.line(record)}{control}"
+    )
 
 
 # ---- comparing two classes
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Two classes under the same masks, and how their difference responds."""
+@dataclass(frozen=True, eq=False)
+class Comparison(ByContent):
+    """Two classes under the same masks, how their difference responds, and what would help."""
 
     wanted: Maps
     given: Maps
     difference: Reading  # of wanted minus given
+    suggestions: tuple[Suggestion, ...] = ()  # best first
+    flip: Trial | None = None  # the smallest repaint found that makes it the wanted one
+    tried: bool = False
+
+    def lines(self, record: Record) -> list[str]:
+        """To print."""
+        wanted = self.wanted.label
+        out = self.difference.lines()
+        if not self.tried:
+            return [*out, "Give --model to try what would move the decision."]
+        if not self.suggestions:
+            return [*out, f"No repaint of a finding was found to raise {wanted!r}."]
+        out.append(f"To move it towards {wanted!r}:")
+        out += [f"- {suggestion_line(one, record)}" for one in self.suggestions]
+        return [*out, flip_line(self.flip, record)]
+
+    def to_json(self, record: Record) -> dict[str, Any]:
+        return {
+            "difference": self.difference.to_json(),
+            "suggestions": [
+                Trial(
+                    Repaint((one.stroke,)), one.target, one.before, one.after, one.control
+                ).to_json(record)
+                for one in self.suggestions
+            ],
+            "flip": self.flip.to_json(record) if self.flip else None,
+            "tried": self.tried,
+        }
 
 
 def compare(
-    record: Record, wanted: int | str, given: int | str | None = None, estimator: str = DEFAULT
+    record: Record,
+    wanted: Target,
+    given: Target = None,
+    estimator: str = DEFAULT,
+    model: Any = None,
 ) -> Comparison:
-    """Compare two classes; `given` None is the one the model predicts."""
+    """Compare two classes; `given` None is the one the model predicts.
+
+    Both classes saw the same masks, so their errors go together: the standard error of their
+    difference is smaller than the two combined where they rise and fall together, and larger where
+    one gains what the other loses. With a model, what should raise the wanted class is tried, and
+    what does not is no suggestion.
+    """
     first, second = record.resolve(wanted), record.resolve(given)
     if first == second:
         raise InputError(
             f"Both classes are {record.label(first)!r}: name two different ones, such as the "
             "right one and the one predicted."
         )
-    difference = read(subtract(record, first, second), 0, estimator)
-    return Comparison(record.maps(first, estimator), record.maps(second, estimator), difference)
-
-
-def subtract(record: Record, first: int, second: int) -> Record:
-    """The difference of two classes as a record of one class.
-
-    Estimators are linear in the scores, so its maps are the difference of the maps (`smooth` fits
-    the difference itself). Both classes saw the same masks, so their errors go together: its own
-    standard error is smaller than the two combined where they rise and fall together, and larger
-    where one gains what the other loses.
-    """
-    columns = {c: scores[:, [first]] - scores[:, [second]] for c, scores in record.scores.items()}
+    difference = read_maps(record, first, estimator, against=second)
+    ours, theirs = record.maps([first, second], estimator)
+    comparison = Comparison(ours, theirs, difference)
+    setting = setting_of(record, difference)
+    try:
+        helpful = conclude(record, suggest(setting, difference.findings), model)
+        options = [[one.stroke] for one in helpful]
+        found = conclude(record, search_flip(setting, options, first), model)
+    except Untried:
+        return comparison
     return replace(
-        record,
-        untouched=record.untouched[[first]] - record.untouched[[second]],
-        labels=(f"{record.label(first)} − {record.label(second)}",),
-        kind="any",
-        scores=columns,
-    )
-
-
-def try_comparison(record: Record, model: Model, comparison: Comparison) -> list[Trial]:
-    """Try what would move the decision towards the wanted class, strongest first."""
-    movers = [(found, found.mover(+1)) for found in comparison.difference.findings]
-    helpful = [(found, effect) for found, effect in movers if effect is not None]
-    helpful.sort(key=lambda pair: -pair[1].value)
-    return try_out(
-        record,
-        model,
-        [[stroke_of(found, effect)] for found, effect in helpful],
-        comparison.wanted.target,
-        comparison.given.target,
-        [effect.value for _, effect in helpful],
+        comparison, suggestions=tuple(helpful), flip=flip_of(record, found, first), tried=True
     )

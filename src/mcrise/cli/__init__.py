@@ -6,6 +6,7 @@ import click
 
 from ..errors import InputError, McriseError
 from ..version import VERSION
+from .characters import spell_out
 from .demo import demo
 from .explain import explain, show
 from .match import match
@@ -40,6 +41,7 @@ for command in (
 
 def main() -> None:
     """Run the command; what goes wrong becomes one sentence and an exit code."""
+    spell_out()
     try:
         cli(prog_name="mcrise", standalone_mode=False)
     except click.exceptions.Abort:  # Ctrl-C, by way of click

@@ -16,23 +16,24 @@ N_MASKS = 1024
 @click.option("--out", type=click.Path(path_type=Path), default="mcrise-demo", show_default=True)
 def demo(out: Path) -> None:
     """Explain drawn traffic signs with the embedded model."""
-    from ..plots import plot_maps, plot_rise, save
+    from ..folder import MAPS, RISE, RunFolder
+    from ..plots import plot_maps, plot_rise
 
     model = load_model("demo")
     for name, draw_sign in SIGNS.items():
         picture = draw_sign()
         # The washed-out sign is hardly recognised as it is: paint less of it at a time.
         washed_out = name.startswith("washed-out")
-        run = steps(picture, model, n_masks=N_MASKS, mask_prob=0.15 if washed_out else 0.5)
+        run = steps(picture, model, n_masks=N_MASKS, mask_prob=0.15 if washed_out else "auto")
         record = last(with_progress(run, f"{name:<26}"))
         targets = [record.resolve(None)]
         if washed_out:  # the error analysis of the paper: two classes compared
             targets.append(record.resolve("priority road"))
-        record.save(out / name / "run.npz")
+        folder = RunFolder(out / name)
+        record.save(folder.run)
         picture.save(out / f"{name}.png")
-        maps = [record.maps(target) for target in dict.fromkeys(targets)]
-        save(plot_maps(maps), out / name / "maps.png")
-        save(plot_rise(record.maps(estimator="rise"), record.maps(estimator="debiased")),
-             out / name / "rise.png")  # fmt: skip
+        maps = record.maps(list(dict.fromkeys(targets)))
+        folder.save(plot_maps(maps), MAPS)
+        folder.save(plot_rise(*(record.maps(None, one) for one in ("rise", "debiased"))), RISE)
         click.echo(f"{name}: {maps[0].label} {record.untouched[targets[0]]:.2f}")
     click.echo(f"Pictures: {out}/*/maps.png   records: {out}/*/run.npz")

@@ -5,12 +5,14 @@ from typing import Any
 
 import click
 
-from ..loop import CHECKPOINT_SECONDS, steps
+from ..brief import Brief
+from ..folder import RunFolder
+from ..loop import run
 from ..matching import DISTANCES, MASK_PROB, cache_folder, open_gallery
 from ..matching import match as find_match
 from ..runtimes import load_model
-from .explain import RUN, check_writable, earlier, elsewhere, finish, watch
-from .options import Pair, estimator_option, model_options
+from .explain import follow, speak
+from .options import brief_options, estimator_option, json_option, model_options
 
 
 @click.command()
@@ -20,14 +22,10 @@ from .options import Pair, estimator_option, model_options
 @click.option("--against", type=click.Path(path_type=Path),
               help="A file of the gallery.  [default: the nearest]")  # fmt: skip
 @click.option("--distance", type=click.Choice(DISTANCES), default="euclidean", show_default=True)
-@click.option("--colors", "--fills", "fills", default="rgbwk", show_default=True)
-@click.option("--grid", type=Pair(), default="8x8", show_default=True, help="Cells of a mask.")
-@click.option("--mask-prob", type=float, default=MASK_PROB, show_default=True)
-@click.option("--n-masks", type=int, default=2000, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@brief_options(mask_prob=MASK_PROB)
 @estimator_option
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: QUERY.match]")
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, nothing else.")
+@json_option
 @click.option("--quiet", is_flag=True, help="No progress bar, no sentences.")
 @click.option("--overwrite", is_flag=True, help="Replace another run in the folder.")
 @model_options
@@ -37,39 +35,33 @@ def match(
     spec: str,
     against: Path | None,
     distance: str,
-    fills: str,
-    grid: tuple[int, int],
-    mask_prob: float,
-    n_masks: int,
-    seed: int,
+    brief: Brief,
     estimator: str,
     out: Path | None,
     as_json: bool,
     quiet: bool,
     overwrite: bool,
-    **settings: Any,
+    settings: dict[str, Any],
 ) -> None:
     """Show which colors make QUERY similar to an image of the folder GALLERY."""
-    from ..plots import plot_match, save
+    from ..plots import plot_match
 
-    folder = out or Path(f"{query}.match")
-    check_writable(folder)
-    embed = load_model(spec, **{**settings, "scores": "any", "softmax": None})
-    query_view = embed.view(query)
+    folder = RunFolder(out or Path(f"{query}.match"))
+    folder.check_writable()
+    embed = load_model(spec, **{**settings, "scores": "any", "softmax": None, "sigmoid": None})
+    view = embed.view(query)
     known = open_gallery(gallery, embed, cache_folder())
     found = find_match(query, known, embed, distance, against)
-    run = steps(
-        query, found.model, fills=fills, grid=grid, mask_prob=mask_prob, n_masks=n_masks,
-        seed=seed, resume=None if overwrite else earlier(folder),
-    )  # fmt: skip
-    with elsewhere(folder):
-        record = watch(run, folder / RUN, CHECKPOINT_SECONDS, quiet or as_json)
-    maps = record.maps(0, estimator)
-    save(plot_match(maps, embed.view(found.path).pixels, found.path.name), folder / "match.png")
-    notes = (*query_view.notes, *known.notes, *embed.notes)
+    with folder.refusing():
+        grown = run(view, found.model, brief, None if overwrite else folder.earlier())
+        record = follow(folder.keep(grown), quiet or as_json)
+    pixels = embed.view(found.path).pixels
+    picture = plot_match(record.maps(0, estimator), pixels, found.path.name)
+    written = folder.save(picture, "match.png")
     if not (as_json or quiet):
         click.echo(
             f"Matched with {found.path} (rank {found.rank} of {len(known.paths)}, {distance} "
-            f"distance {found.distance:.3g}): {folder / 'match.png'}"
+            f"distance {found.distance:.3g}): {written}"
         )
-    finish(record, (), estimator, folder, as_json, quiet, notes, found.model)
+    notes = (*known.notes, *embed.notes)
+    speak(folder.draw(record, [None], estimator, found.model, notes), folder.run, as_json, quiet)

@@ -1,25 +1,29 @@
 """`mcrise measure`: how good an explanation is."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .. import record as records
-from ..loop import CHECKPOINT_SECONDS, steps
-from ..metrics import METRICS, STEP, check_step, measure, rank
+from ..archive import load
+from ..brief import Brief
+from ..folder import CURVES, RunFolder, folder_of
+from ..folder import METRICS as NUMBERS
+from ..loop import run
+from ..metrics import METRICS, STEP, check_step, measure
+from ..model import Model
+from ..record import Record
 from ..runtimes import load_model
-from .explain import RUN, check_writable, earlier, elsewhere, home, known, watch, writing
-from .options import NumberOrAuto, estimator_option, model_options
-from .whatif import MODEL_HELP, model_of, one_fill
-
-CURVES, NUMBERS = "curves.png", "metrics.json"
+from .explain import follow
+from .options import brief_options, estimator_option, json_option, model_options
+from .whatif import one_fill
 
 
 @click.command(name="measure")
 @click.argument("source", metavar="IMAGE|RUN", type=click.Path(path_type=Path))
-@click.option("--model", "spec", help=MODEL_HELP)
+@click.option("--model", "spec", help="As for explain; of a RUN, as for whatif.  [default: demo]")
 @click.option("--target", help="Class name or index.  [default: the predicted one]")
 @estimator_option
 @click.option("--metric", "metrics", type=click.Choice(METRICS), multiple=True,
@@ -28,13 +32,9 @@ CURVES, NUMBERS = "curves.png", "metrics.json"
               help="Of deletion and insertion, and of maps over all fills.")  # fmt: skip
 @click.option("--step", type=float, default=STEP, show_default=True,
               help="Share of the pixels changed at once.")  # fmt: skip
-@click.option("--colors", "--fills", "colors", default="rgbwk", show_default=True,
-              help="Of an IMAGE.")  # fmt: skip
-@click.option("--n-masks", type=NumberOrAuto(), default="auto", show_default=True,
-              help="Of an IMAGE.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Of an IMAGE.")
+@brief_options()
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: that of the run]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+@json_option
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 @model_options
 def measure_command(
@@ -45,48 +45,38 @@ def measure_command(
     metrics: tuple[str, ...],
     fill: str,
     step: float,
-    colors: str,
-    n_masks: int | str,
-    seed: int,
+    brief: Brief,
     out: Path | None,
     as_json: bool,
     quiet: bool,
-    **settings: Any,
+    settings: dict[str, Any],
 ) -> None:
     """Measure how well the map of a RUN, or of a new one of IMAGE, finds what the model needs.
 
     Deletion paints the pixels in the order of the map, insertion uncovers them; CA-deletion and
-    CA-insertion paint each pixel with the color that the map says harms most.
+    CA-insertion paint each pixel with the color that the map says harms most. Colors, masks and
+    the like are of an IMAGE: a RUN has its own.
     """
-    from ..plots import plot_curves, save
+    from ..plots import plot_curves
 
     check_step(step)
     plain = one_fill(fill, "--fill")
     if source.is_dir() or source.suffix == ".npz":
-        folder = out or home(source)
-        check_writable(folder)
-        record = records.load(source)
-        model = model_of(record, spec, settings)
+        folder = RunFolder(out) if out else folder_of(source)
+        folder.check_writable()
+        record = load(source)
+        record.resolve(target)
+        model = folder_of(source).model(record, spec, settings)
     else:
-        folder = out or Path(f"{source}.mcrise")
-        check_writable(folder)
+        folder = RunFolder(out or Path(f"{source}.mcrise"))
         model = load_model(spec or "demo", **settings)
-        remedy = "choose another --out"
-        run = steps(
-            source, model, fills=colors, n_masks=n_masks, seed=seed, target=target,
-            resume=earlier(folder, remedy),
-        )  # fmt: skip
-        with elsewhere(folder, remedy):
-            record = watch(
-                known(run, [target] if target else []), folder / RUN, CHECKPOINT_SECONDS,
-                quiet or as_json,
-            )  # fmt: skip
+        record = explained(source, model, replace(brief, target=target), folder, quiet or as_json)
     maps = record.maps(target, estimator)
     curves = measure(
-        record.view.pixels, model, maps.target, rank(maps, plain), metrics=metrics or METRICS,
-        fill=plain, step=step,
+        record, model, target, estimator=estimator, metrics=metrics or tuple(METRICS), fill=plain,
+        step=step,
     )  # fmt: skip
-    notes = [*model.notes, *record.view.notes]
+    notes = [*model.notes, *record.notes]
     answer = {
         "target": maps.target,
         "label": maps.label,
@@ -95,9 +85,8 @@ def measure_command(
         "notes": notes,
         "curves": [curve.to_json() for curve in curves.values()],
     }
-    with writing(folder):
-        save(plot_curves(list(curves.values())), folder / CURVES)
-        (folder / NUMBERS).write_text(json.dumps(answer, indent=2) + "\n", encoding="utf-8")
+    picture = folder.save(plot_curves(list(curves.values())), CURVES)
+    folder.write_json(NUMBERS, answer)
     if as_json:
         click.echo(json.dumps(answer, indent=2))
         return
@@ -105,4 +94,13 @@ def measure_command(
     click.echo("\n".join(curve.line() for curve in curves.values()))
     for note in notes:
         click.echo(f"Note: {note}.")
-    click.echo(f"Curves: {folder / CURVES}")
+    click.echo(f"Curves: {picture}")
+
+
+def explained(image: Path, model: Model, brief: Brief, folder: RunFolder, silent: bool) -> Record:
+    """The record of an image, in its folder: the one there is, or a new one."""
+    folder.check_writable()
+    remedy = "choose another --out"
+    with folder.refusing(remedy):
+        grown = run(model.view(image), model, brief, folder.earlier(remedy))
+        return follow(folder.keep(grown), silent)

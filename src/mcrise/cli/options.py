@@ -1,10 +1,14 @@
 """Options that several commands share, and the kinds of value they take."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from ..record import DEFAULT, ESTIMATORS, KINDS
+from ..brief import Brief
+from ..estimators import DEFAULT, find_estimator
+from ..scores import SCORE_KINDS
 
 
 class Pair(click.ParamType):  # type: ignore[type-arg]
@@ -50,34 +54,101 @@ class NumberOrAuto(click.ParamType):  # type: ignore[type-arg]
         return int(value)
 
 
-def model_options(command: Any) -> Any:
-    """What can be said of a model on the command line instead of in the file beside it."""
-    for option in reversed(
-        [
-            click.option("--labels", type=click.Path(), help="Text file, one label a line."),
-            click.option("--size", type=Pair(), help="Input size, where the model leaves it open."),
-            click.option(
-                "--short-side", type=int, help="Resize the short side to this, then crop."
-            ),
-            click.option("--filter", help="nearest, bilinear, bicubic, lanczos or area."),
-            click.option("--scale", type=float, help="Pixels are divided by this.  [default: 255]"),
-            click.option("--mean", type=Numbers(), help="Subtracted after scaling."),
-            click.option("--std", type=Numbers(), help="Divided by after that."),
-            click.option("--layout", type=click.Choice(["NCHW", "NHWC"])),
-            click.option("--channels", type=click.Choice(["rgb", "bgr"])),
-            click.option("--output", "name", help="Which output, where the model has several."),
-            click.option("--softmax", is_flag=True, default=None, help="The model gives logits."),
-            click.option("--scores", type=click.Choice(list(KINDS))),
-            click.option("--threads", type=click.IntRange(1), help="For the model's runtime."),
-        ]
-    ):
-        command = option(command)
-    return command
+class ChanceOrAuto(click.ParamType):  # type: ignore[type-arg]
+    """A number or `auto`."""
 
+    name = "CHANCE|auto"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float | str:
+        if value == "auto":
+            return "auto"
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor auto.", param, ctx)
+
+
+class EstimatorName(click.ParamType):  # type: ignore[type-arg]
+    """An estimator, ours or another package's."""
+
+    name = "NAME"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        return find_estimator(str(value)).name
+
+
+def gathered(command: Any, name: str, options: dict[str, Any], make: Any = dict) -> Any:
+    """Give a command some options, handed to it together as one argument."""
+
+    @functools.wraps(command)
+    def called(*args: Any, **given: Any) -> Any:
+        return command(*args, **{name: make(**{key: given.pop(key) for key in options})}, **given)
+
+    for option in reversed(options.values()):
+        called = option(called)
+    return called
+
+
+def brief_options(**defaults: Any) -> Callable[[Any], Any]:
+    """What a run is asked, handed to the command as `brief`."""
+    usual = Brief(**defaults)
+
+    def option(*names: str, **about: Any) -> Any:
+        default = getattr(usual, names[-1].strip("-").replace("-", "_"))
+        if isinstance(default, tuple):
+            default = "x".join(map(str, default))
+        return click.option(*names, default=default, show_default=True, **about)
+
+    options = {
+        "fills": option("--colors", "--fills", "fills",
+                        help="rgbwk, cube8, auto, or a list: red,#0f0,blur:8,gray."),
+        "grid": option("--grid", type=Pair(), help="Cells of a mask."),
+        "mask_prob": option("--mask-prob", type=ChanceOrAuto(),
+                            help="Chance that a cell is painted; auto tries which tells most."),
+        "n_masks": option("--n-masks", type=NumberOrAuto(),
+                          help="Model calls to spend; auto stops when the map is good enough."),
+        "tolerance": option("--tolerance", type=float,
+                            help="Good enough for auto: relative error of the target's map."),
+        "cap": option("--cap", type=int, help="Most masks for auto."),
+        "seed": option("--seed", type=int),
+        "batch_size": option("--batch-size", type=NumberOrAuto(), help="Images at once."),
+    }  # fmt: skip
+    return lambda command: gathered(command, "brief", options, Brief)
+
+
+def model_options(command: Any) -> Any:
+    """What can be said of a model instead of in the file beside it, handed over as `settings`."""
+    options = {
+        "labels": click.option("--labels", type=click.Path(), help="Text file, one label a line."),
+        "size": click.option("--size", type=Pair(), help="Input size, where it is left open."),
+        "short_side": click.option("--short-side", type=int,
+                                   help="Resize the short side to this, then crop."),
+        "filter": click.option("--filter", help="nearest, bilinear, bicubic, lanczos or area."),
+        "scale": click.option("--scale", type=float,
+                              help="Pixels are divided by this.  [default: 255]"),
+        "mean": click.option("--mean", type=Numbers(), help="Subtracted after scaling."),
+        "std": click.option("--std", type=Numbers(), help="Divided by after that."),
+        "layout": click.option("--layout", type=click.Choice(["NCHW", "NHWC"])),
+        "channels": click.option("--channels", type=click.Choice(["rgb", "bgr"])),
+        "name": click.option("--output", "name", help="Which output, where there are several."),
+        "softmax": click.option("--softmax", is_flag=True, default=None,
+                                help="The model gives logits."),
+        "sigmoid": click.option("--sigmoid", is_flag=True, default=None,
+                                help="The model gives logits, each class on its own."),
+        "scores": click.option("--scores", type=click.Choice(SCORE_KINDS)),
+        "threads": click.option("--threads", type=click.IntRange(1),
+                                help="For the model's runtime."),
+    }  # fmt: skip
+    return gathered(command, "settings", options)
+
+
+MODEL_HELP = "An .onnx, .pt or .pt2 file, package.module:callable, or demo."
+OWN_MODEL_HELP = "The model of the run.  [default: its ONNX file, here or beside the run]"
 
 estimator_option = click.option(
-    "--estimator", type=click.Choice(ESTIMATORS), default=DEFAULT, show_default=True
+    "--estimator", type=EstimatorName(), default=DEFAULT, show_default=True
 )
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
 
 
 def target_options(command: Any) -> Any:

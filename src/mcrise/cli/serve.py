@@ -2,13 +2,17 @@
 
 import os
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ..errors import InputError
 from ..loop import CHECKPOINT_SECONDS
+from ..model import Model
 from ..runtimes import load_model
+from .options import model_options
 
 
 @click.command()
@@ -20,13 +24,22 @@ from ..runtimes import load_model
               help="Folder of the jobs and their records.")  # fmt: skip
 @click.option("--checkpoint", type=float, default=CHECKPOINT_SECONDS, show_default=True,
               help="Save the record of a running job every so many seconds.")  # fmt: skip
+@model_options
 def serve(
-    specs: tuple[str, ...], port: int, host: str | None, data: Path, checkpoint: float
+    specs: tuple[str, ...],
+    port: int,
+    host: str | None,
+    data: Path,
+    checkpoint: float,
+    settings: dict[str, Any],
 ) -> None:
-    """Show maps in the browser as they sharpen."""
+    """Show maps in the browser as they sharpen.
+
+    What is said of a model, such as --softmax, is said of every --model.
+    """
     try:
         import scipy.linalg  # noqa: F401  brings a second BLAS, to be limited too
-        import uvicorn
+        import uvicorn  # noqa: F401
         from threadpoolctl import threadpool_limits
 
         from ..page.app import create_app
@@ -36,16 +49,38 @@ def serve(
         ) from None
     from ..page.jobs import Jobs, warm_up
 
-    models = {Path(spec).stem: load_model(spec) for spec in specs}
-    if len(models) < len(specs):
-        raise InputError("Two models have the same name: rename one of the files.")
+    models = load_models(specs, settings)
     jobs = Jobs(data, models, checkpoint_seconds=checkpoint)
     # The model has the cores; estimates that fight it for them take a hundred times longer.
     threadpool_limits(1, user_api="blas")
     for name in models:
         jobs.call(name, warm_up)
     token = secrets.token_urlsafe(24) if host else None
-    app = create_app(jobs, host, token)
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    try:
+        listen(create_app(jobs, host, token), host, port, token)
+    finally:
+        jobs.close()
+
+
+def load_models(specs: Sequence[str], settings: dict[str, Any]) -> dict[str, Model]:
+    """The models by the names that requests and stored jobs call them."""
+    named: dict[str, str] = {}
+    for spec in specs:
+        name = Path(spec).stem
+        if name in named:
+            raise InputError(
+                f"The models {named[name]} and {spec} would both be called {name!r} on the page: "
+                "rename one of the files, or serve them apart."
+            )
+        named[name] = spec
+    return {name: load_model(spec, **settings) for name, spec in named.items()}
+
+
+def listen(app: Any, host: str | None, port: int, token: str | None) -> None:
+    """Tell the address, with the token where other machines may ask, and answer until Ctrl-C."""
+    import uvicorn
+
     config = uvicorn.Config(
         app, host or "127.0.0.1", port, log_level="warning", timeout_graceful_shutdown=1
     )
@@ -54,8 +89,4 @@ def serve(
     shown = f"[{host}]" if host and ":" in host else host or "127.0.0.1"
     address = f"http://{shown}:{socket.getsockname()[1]}/"
     click.echo(f"Open {address}{f'?token={token}' if token else ''}   (Ctrl-C ends it)")
-    os.environ.setdefault("MPLBACKEND", "Agg")
-    try:
-        uvicorn.Server(config).run([socket])
-    finally:
-        jobs.close()
+    uvicorn.Server(config).run([socket])

@@ -15,16 +15,20 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ..archive import load
+from ..brief import whole_chunks
 from ..errors import InputError, McriseError
-from ..loop import CHECKPOINT_SECONDS, checkpointed, last, steps, whole_chunks
+from ..images import View
+from ..loop import CHECKPOINT_SECONDS, checkpointed, last, run, steps
 from ..model import Model
-from ..record import Record, load
+from ..record import Record
+from .order import Order, parse_order
 
 MOST_QUEUED = 16
 MOST_HELD = 8  # records in memory
@@ -44,17 +48,11 @@ class QueueFull(InputError):
     """Too many jobs are waiting already."""
 
 
-@dataclass(frozen=True)
-class Order:
-    """What is asked for: all of a run but the picture."""
+class NotServed(InputError):
+    """A job's model is not here any more."""
 
-    model: str  # its name here
-    name: str = "picture"  # what the user calls the picture; never a path
-    fills: str = "rgbwk"
-    n_masks: int | str = 1000
-    mask_prob: float = 0.5
-    grid: tuple[int, int] = (8, 8)
-    seed: int = 0
+    def __init__(self, model: str) -> None:
+        super().__init__(f"The model {model!r} is not being served: start the server with it.")
 
 
 @dataclass
@@ -140,7 +138,8 @@ class Jobs:
         with self.changed:
             job = self.get(id)
             goal = whole_chunks(max(job.n_masks, job.goal) + n_masks)
-            job.order, job.goal = replace(job.order, n_masks=goal), goal
+            brief = replace(job.order.brief, n_masks=goal)
+            job.order, job.goal = replace(job.order, brief=brief), goal
             # A running job has its old goal in its loop: it is queued again when it gets there.
             return self.move(id, ("paused", "stopped", "failed", "done"), "queued")
 
@@ -172,7 +171,7 @@ class Jobs:
 
         def serve() -> None:
             try:
-                answer.set_result(function(self.models[name]))
+                answer.set_result(function(self.model(name)))
             except Exception as error:
                 answer.set_exception(error)
 
@@ -210,13 +209,35 @@ class Jobs:
             record, copy = self.held[id], self.copies.get(id)
             if copy is None or copy.n_masks != record.n_masks:  # else it keeps what it has fitted
                 copy = self.copies[id] = replace(record, scores=dict(record.scores))
+                copy.recognised = record.recognised  # else each repaint would ask anew
             return copy
+
+    def model(self, name: str) -> Model:
+        if name not in self.models:
+            raise NotServed(name)
+        return self.models[name]
+
+    def view(self, id: str) -> View:
+        """What the model is shown of a job's picture."""
+        job = self.get(id)
+        if job.order.model not in self.models:
+            return self.record(id).view
+        return self.model(job.order.model).view(self.upload_path(job).read_bytes())
 
     def upload_path(self, job: Job) -> Path:
         return self.folder / f"{job.id}.upload"
 
     def record_path(self, job: Job) -> Path:
         return self.folder / f"{job.id}.npz"
+
+    def keep_answers(self, id: str, record: Record) -> None:
+        """Save what a model said of repaints; a job that is running saves it by itself."""
+        with self.changed:
+            job = self.get(id)
+            if id in self.held:
+                self.held[id].answers |= record.answers
+            if job.state != "running":
+                record.save(self.record_path(job))
 
     # ---- working
 
@@ -254,7 +275,7 @@ class Jobs:
                 self.remove_files(job)
                 return
             if reached and job.state == "running":
-                asked = job.order.n_masks
+                asked = job.order.brief.n_masks
                 unmet = isinstance(asked, int) and job.n_masks < asked  # more was asked meanwhile
                 job.state = "queued" if unmet else "done"
             self.store(job)
@@ -262,18 +283,11 @@ class Jobs:
     def chunks(self, job: Job) -> Generator[Record, None, None]:
         """The run of a job, kept on disk as it goes."""
         order, path = job.order, self.record_path(job)
-        run = steps(
-            self.upload_path(job).read_bytes(),
-            self.models[order.model],
-            fills=order.fills,
-            n_masks=order.n_masks,
-            mask_prob=order.mask_prob,
-            grid=order.grid,
-            seed=order.seed,
-            resume=load(path) if path.exists() else None,
-        )
+        model = self.model(order.model)
+        view = model.view(self.upload_path(job).read_bytes())
+        grown = run(view, model, order.brief, load(path) if path.exists() else None)
         started, n_before = time.monotonic(), None
-        with closing(checkpointed(run, path, self.checkpoint_seconds)) as saved:
+        with closing(checkpointed(grown, path, self.checkpoint_seconds)) as saved:
             for record in saved:
                 n_before = record.n_masks if n_before is None else n_before
                 spent = time.monotonic() - started
@@ -281,7 +295,7 @@ class Jobs:
                     if job.id in self.jobs:
                         self.hold(job.id, record)
                     job.n_masks, job.note = record.n_masks, record.verdict
-                    job.goal = max(record.goal, job.goal if order.n_masks != "auto" else 0)
+                    job.goal = max(record.goal, job.goal if order.brief.n_masks != "auto" else 0)
                     if record.n_masks > n_before:
                         job.speed = (record.n_masks - n_before) / spent
                     elif job.speed is None:
@@ -308,7 +322,7 @@ class Jobs:
             self.copies.pop(self.held.popitem(last=False)[0], None)
 
     def store(self, job: Job) -> None:
-        values = (job.number, job.id, json.dumps(asdict(job.order)), job.created, job.state,
+        values = (job.number, job.id, json.dumps(job.order.to_json()), job.created, job.state,
                   job.n_masks, job.goal, job.note)  # fmt: skip
         with self.changed:
             if job.id in self.jobs:
@@ -320,10 +334,13 @@ class Jobs:
         for number, id, asked, created, state, n_masks, goal, note in self.database.execute(
             "SELECT * FROM jobs"
         ).fetchall():
-            told = json.loads(asked)
-            order = Order(**{**told, "grid": tuple(told["grid"])})
+            try:
+                order = parse_order(json.loads(asked))
+            except InputError as error:  # such as a fill of a package that is gone
+                self.database.close()
+                raise InputError(f"Job {id} in {self.folder} cannot be read: {error}") from None
             if order.model not in self.models and state in OPEN:
-                state, note = "failed", f"The model {order.model!r} is not being served."
+                state, note = "failed", str(NotServed(order.model))
             state = "queued" if state == "running" else state
             yield Job(id, number, order, created, state, n_masks, goal, note)
 

@@ -7,17 +7,18 @@ import numpy as np
 from fastapi import HTTPException, Request
 from PIL import Image
 
-from .. import fills as fill_kinds
 from ..errors import InputError
 from ..fills import Fill
 from ..images import View, unit_float
-from ..masks import Plan
-from .jobs import Order
+from ..model import Model
+from ..record import Record
+from .order import Order
 
 MOST_BYTES = 20 * 2**20
 MOST_PIXELS = 40_000_000  # unpacked
 LONGEST_SIDE = 1024  # of what a model is shown
 MOST_FILLS = 16
+MOST_MASKS = 100_000
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")  # by content; the name of a file says nothing
 
 
@@ -46,27 +47,24 @@ def check_picture(content: bytes) -> None:
         )
 
 
-def check_order(order: Order, view: View) -> None:
+def check_order(order: Order, model: Model, content: bytes) -> None:
     """Refuse now what the worker could only fail at later."""
+    view = model.view(content)
     if max(view.pixels.shape) > LONGEST_SIDE:
         raise InputError(
             f"The picture is {view.pixels.shape[0]} x {view.pixels.shape[1]}, but the page works "
             f"with sides up to {LONGEST_SIDE}: make it smaller, or serve a model of one size."
         )
-    if "picture" in order.fills:
-        raise InputError("A picture from a file cannot be a fill here: files are not read.")
-    chosen = fill_kinds.parse(order.fills, view.pixels)
-    if len(chosen) > MOST_FILLS:
-        raise InputError(f"{len(chosen)} colors were given, but at most {MOST_FILLS} are possible.")
-    Plan(
-        (view.pixels.shape[0], view.pixels.shape[1]),
-        chosen,
-        order.grid,
-        order.mask_prob,
-        order.seed,
-    )
-    for fill in chosen:
+    plan = order.brief.plan(view.pixels)
+    if plan.n_fills > MOST_FILLS:
+        raise InputError(
+            f"{plan.n_fills} colors were given, but at most {MOST_FILLS} are possible."
+        )
+    for fill in plan.fills:
         rendering(fill, view)
+    if model.labels:  # else nobody knows its classes before it is asked
+        scores = np.zeros(len(model.labels), np.float32)
+        Record(plan, view, scores, model.labels).resolve(order.brief.target)
 
 
 def rendering(fill: Fill, view: View) -> Any:

@@ -37,18 +37,15 @@ def from_file(path: Path, settings: Settings) -> Model:
     fixed = wanted.shape[0] if isinstance(wanted.shape[0], int) else None
     geometry = settings.geometry(size)
     output = pick_output(path, session, settings.name)
-    return Model(
+    return settings.model(
         Session(session, wanted.name, output, fixed, geometry.size),
+        path.name,
+        weights_digest(path),
         geometry=geometry,
         layout=layout,
-        channels=settings.channels,
         dtype=dtype,
         gain=gain,
         offset=offset,
-        kind=settings.kind,
-        softmax=settings.softmax,
-        labels=settings.labels,
-        identity=f"{path.name} {weights_digest(path)[:16]} {settings.digest()[:8]}",
         notes=notes,
     )
 

@@ -13,7 +13,8 @@ channels = "rgb"           # or bgr
 [output]
 name = "scores"            # which output, where there are several
 scores = "probability"     # probability, independent or any
-softmax = false            # apply one to logits
+softmax = false            # apply one to logits of classes that exclude each other
+sigmoid = false            # apply one to each logit; the scores are then independent
 labels = ["stop", "yield"] # or "labels.txt": a file beside, one label a line
 """
 
@@ -24,16 +25,19 @@ import operator
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 from ..images import Geometry
+from ..model import Model, Predict
+from ..origin import Origin
+from ..scores import ScoreKind
 
 SECTIONS = {
     "input": ("size", "short_side", "filter", "scale", "mean", "std", "layout", "channels"),
-    "output": ("name", "scores", "softmax", "labels"),
+    "output": ("name", "scores", "softmax", "sigmoid", "labels"),
 }
 Triple = tuple[float, float, float]  # red, green, blue
 
@@ -51,18 +55,19 @@ class Settings:
     layout: str | None = None
     channels: str = "rgb"
     name: str | None = None
-    scores: str | None = None
+    scores: ScoreKind | None = None
     softmax: bool = False
     labels: tuple[str, ...] | None = None
     threads: int | None = None  # for the runtime; None: all cores
+    sigmoid: bool = field(default=False, repr=False)  # younger than the digests of saved records
 
     @property
     def normalised(self) -> bool:
         return (self.scale, self.mean, self.std) != (None, None, None)
 
     @property
-    def kind(self) -> str:
-        return self.scores or "probability"
+    def kind(self) -> ScoreKind:
+        return self.scores or ("independent" if self.sigmoid else "probability")
 
     def geometry(self, size: tuple[int, int] | None) -> Geometry:
         """The geometry for a model whose own input size is `size` (None where it is open)."""
@@ -82,7 +87,31 @@ class Settings:
         return (gains[0], gains[1], gains[2]), (offsets[0], offsets[1], offsets[2])
 
     def digest(self) -> str:
-        return hashlib.sha256(repr(replace(self, labels=None, threads=None)).encode()).hexdigest()
+        said = repr(replace(self, labels=None, threads=None)) + " sigmoid" * self.sigmoid
+        return hashlib.sha256(said.encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """What was said that decides the scores, as `load_model` takes it again."""
+        said = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in said.items()
+            if name not in ("labels", "threads") and value != getattr(Settings, name)
+        }
+
+    def model(self, predict: Predict, name: str, digest: str, **about: Any) -> Model:
+        """The model `name` with what is said of its output; `about` says how images go in."""
+        return Model(
+            predict,
+            channels=self.channels,
+            kind=self.kind,
+            softmax=self.softmax,
+            sigmoid=self.sigmoid,
+            labels=self.labels,
+            identity=" ".join(filter(None, [name, digest[:16], self.digest()[:8]])),
+            origin=Origin(name, digest, self.to_json()) if digest else Origin(),
+            **about,
+        )
 
 
 def read_settings(model: Path | None, given: dict[str, Any]) -> Settings:
@@ -199,6 +228,7 @@ CONVERTERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "name": (word, "the name of an output is"),
     "scores": (word, "probability, independent or any is"),
     "softmax": (yes_or_no, "true or false is"),
+    "sigmoid": (yes_or_no, "true or false is"),
     "labels": (names, "a list of names or the path of a text file is"),
     "threads": (positive_whole, "a whole number above zero is"),
 }

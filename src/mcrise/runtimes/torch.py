@@ -41,7 +41,7 @@ def from_file(path: Path, settings: Settings) -> Model:
             "code: export the model to ONNX or with torch.export.save, or load it in a module of "
             "yours and name it there, package.module:model."
         ) from None
-    return make_model(module, settings, f"{path.name} {file_digest(path)[:16]}")
+    return make_model(module, settings, path.name, file_digest(path))
 
 
 @contextmanager
@@ -72,11 +72,10 @@ def from_module(module: Any, settings: Settings) -> Model:
     for name, weight in sorted(module.state_dict().items()):
         content.update(name.encode())
         content.update(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
-    name = f"{type(module).__qualname__} {content.hexdigest()[:16]}"
-    return make_model(module.eval(), settings, name)
+    return make_model(module.eval(), settings, type(module).__qualname__, content.hexdigest())
 
 
-def make_model(module: Any, settings: Settings, name: str) -> Model:
+def make_model(module: Any, settings: Settings, name: str, digest: str) -> Model:
     torch = import_torch()
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
@@ -91,18 +90,15 @@ def make_model(module: Any, settings: Settings, name: str) -> Model:
 
     gain, offset = settings.affine()
     assumed = "no preprocessing was given, so pixels go in scaled to 0..1"
-    return Model(
+    return settings.model(
         predict,
+        name,
+        digest,
         geometry=settings.geometry(None),
         layout=settings.layout or "NCHW",
-        channels=settings.channels,
         dtype="float16" if dtype == torch.float16 else "float32",
         gain=gain,
         offset=offset,
-        kind=settings.kind,
-        softmax=settings.softmax,
-        labels=settings.labels,
-        identity=f"{name} {settings.digest()[:8]}",
         notes=() if settings.normalised else (assumed,),
     )
 

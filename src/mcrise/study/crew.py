@@ -1,12 +1,13 @@
-"""Who does the tasks of a study: worker processes of this machine, or actors of a Ray cluster.
+"""Who does the tasks of a study: this process, others of this machine, or actors of a Ray cluster.
 
-Both are a crew of workers that do one task at a time, may die or hang, and are then replaced.
-`run` is the same for both. Since a task is a pure function of what it is given, so are the
-results, to the bit.
+Each is a crew of workers that do one task at a time, may die or hang, and are then replaced. `run`
+is the same for all. Since a task is a pure function of what it is given, so are the results, to
+the bit.
 """
 
 import contextlib
 import logging
+import math
 import multiprocessing
 import os
 import signal
@@ -14,17 +15,18 @@ import socket
 import sys
 import threading
 import time
+import types
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from ..blend import THREADS
+from ..cores import THREADS
 from ..errors import McriseError, ModelError
 from ..runtimes import load_model
 from .study import Study
-from .tasks import Answer, Failure, Settings, Task, Worker
+from .tasks import Answer, Failure, Protocol, Task, Worker
 
 TIMEOUT = 3600.0  # seconds a task may take
 TICK = 1.0  # seconds between two looks at the clock
@@ -32,6 +34,7 @@ FALSE_STARTS = 3  # workers that die before their first task, with none at work,
 ONE_THREAD = dict.fromkeys(
     (THREADS, "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
 )
+SAFE_PATH = "PYTHONSAFEPATH"  # so that a file beside the images is not taken for a module
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Recipe:
 
     spec: str  # of the model
     options: dict[str, Any]  # of the model
-    settings: Settings
+    protocol: Protocol
     identity: str | None = None  # that the model must have, so that all workers have the same
     folder: str = field(default_factory=os.getcwd)  # that paths are relative to
 
@@ -56,15 +59,15 @@ class Recipe:
     def worker(self) -> Worker:
         """With one thread: workers share the cores, and sums are made in one order only."""
         if os.path.isdir(self.folder):
+            # Not on sys.path as well: only a model named after a module may be looked for there.
             os.chdir(self.folder)
-            sys.path.insert(0, self.folder)
         model = load_model(self.spec, **{**self.options, "threads": 1})
         if self.identity not in (None, model.identity):
             raise ModelError(
                 f"its model is {model.identity!r}, but that of the study is {self.identity!r}: "
                 "give all workers the same file."
             )
-        worker = Worker(model, self.settings)
+        worker = Worker(model, self.protocol)
         worker.warm_up()
         return worker
 
@@ -75,7 +78,7 @@ class Gone(Failure):
 
 
 @dataclass
-class Job:
+class Errand:
     """What a worker is at, and since when; no task: it is getting ready."""
 
     task: Task | None
@@ -87,9 +90,9 @@ class Crew(ABC):
 
     n_workers: int
 
-    def __init__(self, recipe: Recipe, timeout: float = TIMEOUT) -> None:
-        self.recipe, self.timeout = recipe, timeout
-        self.jobs: dict[int, Job] = {}
+    def __init__(self, timeout: float = TIMEOUT) -> None:
+        self.timeout = timeout
+        self.errands: dict[int, Errand] = {}
         self.idle: list[int] = []
         self.n_false_starts = 0
 
@@ -119,7 +122,7 @@ class Crew(ABC):
             self.fire(worker)
 
     def recruit(self, worker: int) -> None:
-        self.jobs[worker] = Job(None)
+        self.errands[worker] = Errand(None)
         self.hire(worker)
 
 
@@ -132,13 +135,13 @@ def run(study: Study, crew: Crew) -> Iterator[Study]:
         while not study.complete:
             while crew.idle and (task := study.next_task()) is not None:
                 worker = crew.idle.pop()
-                crew.jobs[worker] = Job(task)
+                crew.errands[worker] = Errand(task)
                 crew.give(worker, task)
             for worker, answer in crew.hear():
                 settle(study, crew, worker, answer)
             now = time.monotonic()
-            for worker, job in list(crew.jobs.items()):
-                if job.task and now - job.since > crew.timeout:
+            for worker, errand in list(crew.errands.items()):
+                if errand.task and now - errand.since > crew.timeout:
                     crew.fire(worker)
                     late = Gone(f"No answer within {crew.timeout:g} seconds.")
                     settle(study, crew, worker, late)
@@ -147,10 +150,10 @@ def run(study: Study, crew: Crew) -> Iterator[Study]:
 
 def settle(study: Study, crew: Crew, worker: int, answer: Answer | Failure | None) -> None:
     """Take what was heard of a worker, and replace one that is gone."""
-    task = crew.jobs.pop(worker).task
+    task = crew.errands.pop(worker).task
     if task is None and isinstance(answer, Failure):
         crew.n_false_starts += 1
-        at_work = crew.idle or any(job.task for job in crew.jobs.values())
+        at_work = crew.idle or any(errand.task for errand in crew.errands.values())
         if not isinstance(answer, Gone) or (crew.n_false_starts >= FALSE_STARTS and not at_work):
             raise ModelError(f"A worker cannot start: {answer.reason}")
     if isinstance(answer, Gone):
@@ -163,6 +166,36 @@ def settle(study: Study, crew: Crew, worker: int, answer: Answer | Failure | Non
         study.take(task, answer)
 
 
+# ---- this process
+
+
+class Inline(Crew):
+    """One worker, here: for a model in memory, which cannot be sent elsewhere.
+
+    It does a task when it is given one, so nobody can end it when it takes too long.
+    """
+
+    n_workers = 1
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__(timeout=math.inf)
+        self.worker = worker
+        self.answers: list[Answer | Failure | None] = []
+
+    def hire(self, worker: int) -> None:
+        self.answers.append(None)
+
+    def give(self, worker: int, task: Task) -> None:
+        self.answers.append(self.worker.attempt(task))
+
+    def hear(self) -> Iterator[tuple[int, Answer | Failure | None]]:
+        while self.answers:
+            yield 0, self.answers.pop()
+
+    def fire(self, worker: int) -> None:
+        pass
+
+
 # ---- processes of this machine
 
 
@@ -170,16 +203,17 @@ class Processes(Crew):
     """Worker processes; what they are told and answer goes through pipes."""
 
     def __init__(self, recipe: Recipe, n_workers: int, timeout: float = TIMEOUT) -> None:
-        super().__init__(recipe, timeout)
-        self.n_workers = n_workers
+        super().__init__(timeout)
+        self.recipe, self.n_workers = recipe, n_workers
         self.pipes: dict[int, Connection] = {}
         self.processes: dict[int, Any] = {}
 
     def hire(self, worker: int) -> None:
         spawn = multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
-        process = spawn.Process(target=work, args=(theirs, self.recipe), daemon=True)
-        with inherited(ONE_THREAD):
+        given = theirs, self.recipe, os.environ.get(SAFE_PATH)
+        process = spawn.Process(target=work, args=given, daemon=True)
+        with inherited({**ONE_THREAD, SAFE_PATH: "1"}), without_main():
             process.start()
         theirs.close()
         self.pipes[worker], self.processes[worker] = ours, process
@@ -217,6 +251,20 @@ class Processes(Crew):
 
 
 @contextlib.contextmanager
+def without_main() -> Iterator[None]:
+    """Hide the program that called: a new process would run it up to the study once more.
+
+    Workers need nothing of it, and in a script without a guard they would die of it.
+    """
+    caller = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = caller
+
+
+@contextlib.contextmanager
 def inherited(variables: dict[str, str]) -> Iterator[None]:
     """What a new process finds from its first moment on.
 
@@ -231,18 +279,31 @@ def inherited(variables: dict[str, str]) -> Iterator[None]:
         yield
     finally:
         for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+            restore(name, value)
         if in_main:
             signal.signal(signal.SIGINT, handler)
 
 
+def restore(variable: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(variable, None)
+    else:
+        os.environ[variable] = value
+
+
 def ending(process: Any) -> str:
     code = process.exitcode
-    return signal.Signals(-code).name if code and code < 0 else f"exit code {code}"
+    if code is None or code >= 0:
+        return f"exit code {code}"
+    # Not every system has every signal, and real-time ones have no name of their own.
+    names = {int(one): one.name for one in signal.Signals}
+    return names.get(-code, f"signal {-code}")
 
 
-def work(pipe: Connection, recipe: Recipe) -> None:
+def work(pipe: Connection, recipe: Recipe, safe_path: str | None) -> None:
     """What a worker process does: get ready, say so, then task after task until the pipe ends."""
+    restore(SAFE_PATH, safe_path)  # for programs that a model may start
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which Windows does not pass on at the start
     threading.Thread(target=follow_parent, daemon=True).start()
     worker = recipe.attempt()
     try:
@@ -274,8 +335,8 @@ class OnRay(Crew):
         n_workers: int | None = None,
         timeout: float = TIMEOUT,
     ) -> None:
-        super().__init__(recipe, timeout)
-        self.ray = connect(address)
+        super().__init__(timeout)
+        self.recipe, self.ray = recipe, connect(address)
         there = self.ray.cluster_resources()
         self.gpus = int(there.get("GPU", 0) > 0)
         self.n_workers = n_workers or int(there.get("GPU", 0) or there.get("CPU", 1))

@@ -170,7 +170,7 @@ def read_csv(storage: Storage) -> list[Example]:
         raise InputError(f"{storage.path} lists no images: each line needs a path and a label.")
     examples = []
     for row in rows:
-        name = row[0].strip()
+        name = row[0].strip().replace(os.sep, "/")
         path = storage.parent / name
         if not path.remote and not path.is_file():  # of an object store, workers will tell
             raise InputError(

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..images import read
-from ..metrics import METRICS, TITLES, direction
+from ..images import open_picture
+from ..metrics import METRICS, Metric
 from ..version import VERSION
 from .storage import Storage
 from .study import N_EXAMPLES, Study, write
@@ -36,7 +36,8 @@ COLUMNS = {
 TABLE = "results.parquet"
 RESAMPLES = 2000  # of the images, for intervals
 BASE = ("rise", "rise")  # what the others are compared with
-BEST_COLOR = "best_color_deletion"
+HEADLINE = METRICS["ca_deletion"]  # what methods are compared by
+BEST_COLOR = Metric("best_color_deletion", "best color", deletes=True, color_aware=False)
 MOST_TOLD = 20  # failures in the summary; the table has them all
 
 Row = dict[str, Any]
@@ -65,7 +66,7 @@ def write_results(study: Study, notes: Sequence[str] = ()) -> list[str]:
     rows.sort(key=lambda row: (row["image"], row["method"], row["estimator"]))
     write(study.out / TABLE, parquet(rows))
     write(study.out / "timing.csv", timing(rows))
-    summary = summarise(rows, study.settings.seed)
+    summary = summarise(rows, study.protocol.brief.seed)
     write(study.out / "summary.csv", table_bytes(list(summary[0]) if summary else [], summary))
     lines = [*markdown(summary), "", *remarks(study), *(f"Note: {note}." for note in notes)]
     if n_judged:
@@ -90,6 +91,13 @@ def parquet(rows: Sequence[Row]) -> bytes:
     out = io.BytesIO()
     write_table(pyarrow.table(columns, schema=schema), out)
     return out.getvalue()
+
+
+def read_table(file: Storage) -> Any:
+    """The table of a study, as a pyarrow table."""
+    from pyarrow.parquet import read_table as read
+
+    return read(io.BytesIO(file.read_bytes()))
 
 
 def timing(rows: Sequence[Row]) -> bytes:
@@ -137,7 +145,7 @@ def summarise(rows: Sequence[Row], seed: int) -> list[Row]:
             "method": method,
             "estimator": estimator,
             "metric": name,
-            "direction": direction(name),
+            "direction": (BEST_COLOR if name == BEST_COLOR.name else METRICS[name]).direction,
             "images": len(images),
             **{
                 f"{kind}{end}": float(values[i])
@@ -159,12 +167,12 @@ def compared(columns: Columns) -> dict[str, list[NDArray[np.float64]]]:
         return [none if own is None or values is own else values - own for values, own in pairs]
 
     rise = {name: values for (key, name), values in columns.items() if key == BASE}
-    best = rise.pop(BEST_COLOR, None)
-    if "ca_deletion" in rise:
-        rise[BEST_COLOR] = rise["ca_deletion"]
+    best = rise.pop(BEST_COLOR.name, None)
+    if HEADLINE.name in rise:
+        rise[BEST_COLOR.name] = rise[HEADLINE.name]
     found = {"mean": list(columns.values()), "difference": less(rise)}
     if best is not None:
-        found["best_difference"] = less({"ca_deletion": best, BEST_COLOR: best})
+        found["best_difference"] = less({HEADLINE.name: best, BEST_COLOR.name: best})
     return found
 
 
@@ -172,7 +180,7 @@ def measured(row: Row) -> dict[str, float]:
     """The numbers of a row; with the best single color where it was looked for."""
     values = {metric: row[metric] for metric in METRICS}
     if "colors" in row:
-        values[BEST_COLOR] = min(row["colors"].values())
+        values[BEST_COLOR.name] = min(row["colors"].values())
     return values
 
 
@@ -193,8 +201,8 @@ def markdown(summary: Sequence[Row]) -> list[str]:
     by_key: dict[Key, dict[str, Row]] = {}
     for row in summary:
         by_key.setdefault((row["method"], row["estimator"]), {})[row["metric"]] = row
-    heads = [f"{TITLES[m]} {'↓' if direction(m).startswith('lower') else '↑'}" for m in METRICS]
-    heads.append("CA-deletion less RISE's")
+    heads = [f"{metric.title} {'↓' if metric.deletes else '↑'}" for metric in METRICS.values()]
+    heads.append(f"{HEADLINE.title} less RISE's")
     kinds = ["difference"]
     if any("best_difference" in row for row in summary):
         kinds.append("best_difference")
@@ -204,13 +212,16 @@ def markdown(summary: Sequence[Row]) -> list[str]:
         "|---|---|---|" + "---|" * len(heads),
     ]
     for (method, estimator), found in by_key.items():
-        own = found["ca_deletion"]
+        own = found[HEADLINE.name]
         cells = [interval(found[metric], "mean") for metric in METRICS]
         cells += [interval(own, kind, "+") for kind in kinds]
         lines.append(f"| {method} | {estimator} | {own['images']} | " + " | ".join(cells) + " |")
-        if (best := found.get(BEST_COLOR)) is not None:
-            cells = ["", "", interval(best, "mean"), "", *(interval(best, k, "+") for k in kinds)]
-            lines.append(f"| {method}, best color | {estimator} | | " + " | ".join(cells) + " |")
+        if (best := found.get(BEST_COLOR.name)) is not None:
+            below = interval(best, "mean")
+            cells = [below if metric == HEADLINE.name else "" for metric in METRICS]
+            cells += [interval(best, kind, "+") for kind in kinds]
+            name = f"{method}, {BEST_COLOR.title}"
+            lines.append(f"| {name} | {estimator} | | " + " | ".join(cells) + " |")
     return lines
 
 
@@ -224,14 +235,14 @@ def interval(row: Row, kind: str, sign: str = "") -> str:
 
 def remarks(study: Study) -> list[str]:
     """What to know of the table."""
-    given = study.settings
+    given, brief = study.protocol, study.protocol.brief
     lines = [
         "Means over the images with 95 % intervals (bootstrap over images); ↓ lower is better, ↑ "
         f"higher is better. Steps of {100 * given.step:g} % of the pixels; black for deletion, "
-        f"insertion, LIME and RISE; colors of MC-RISE: {given.fills}, grid {given.grid[0]} x "
-        f"{given.grid[1]}, mask_prob {given.mask_prob:g}.",
-        f"Model: {study.model}. Masks: {given.n_masks}, samples of LIME: {given.lime_samples}; "
-        f"seed {given.seed}. {versions()}.",
+        f"insertion, LIME and RISE; colors of MC-RISE: {brief.fills}, grid {brief.grid[0]} x "
+        f"{brief.grid[1]}, mask_prob {brief.mask_prob}.",
+        f"Model: {study.model}. Masks: {brief.n_masks}, samples of LIME: {given.lime_samples}; "
+        f"seed {brief.seed}. {versions()}.",
     ]
     if given.best_color:
         lines.append("Best color: for each image the one color that serves the method best.")
@@ -261,8 +272,8 @@ def example_sheet(out: Storage, shown: Sequence[tuple[int, list[Row]]]) -> bytes
             if file.exists():
                 own = row["method"] == row["estimator"]
                 name = row["method"] if own else f"{row['method']} ({row['estimator']})"
-                title = f"{name}\nCA-del. {row['ca_deletion']:.3f}"
-                pictures.append((title, np.asarray(read(file.read_bytes())[0])))
+                title = f"{name}\nCA-del. {row[HEADLINE.name]:.3f}"
+                pictures.append((title, np.asarray(open_picture(file.read_bytes())[0])))
         if pictures:
             lines.append((rows[0]["label"], pictures))
     title = f"The {100 * SHOWN:.0f} % of the pixels that each method paints first"

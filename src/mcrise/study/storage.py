@@ -4,20 +4,16 @@ A study reads its images and writes its results here, so that neither knows wher
 goes wrong is an OSError, whichever library it comes from.
 """
 
-import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..errors import InputError
+from ..files import write_atomically
 
 AT_ONCE = 16  # files read together: from an object store each takes a while to come
-
-UMASK = os.umask(0)
-os.umask(UMASK)  # there is no other way to read it
 
 
 class Storage:
@@ -27,8 +23,10 @@ class Storage:
         text = where.path if isinstance(where, Storage) else str(where)
         if not text:  # an unset variable, most likely, and not the root of the disk
             raise InputError("The address of a file or folder is empty: give one.")
+        self.remote = "://" in text
+        if not self.remote:
+            text = text.replace(os.sep, "/")  # Windows takes both, tables and patterns only one
         self.path: str = text.rstrip("/") or "/"
-        self.remote = "://" in self.path
 
     def __truediv__(self, name: str) -> "Storage":
         if "://" in name:
@@ -103,19 +101,7 @@ class Storage:
         if self.remote:
             self.call("pipe_file", content)  # object stores replace an object at once
             return
-        path = Path(self.path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with open(handle, "wb") as out:
-                out.write(content)
-                out.flush()
-                os.fsync(out.fileno())
-            os.chmod(part, 0o666 & ~UMASK)
-            os.replace(part, path)
-        finally:
-            with contextlib.suppress(FileNotFoundError):  # it was renamed, if all went well
-                os.unlink(part)
+        write_atomically(Path(self.path), content)
 
     def remove(self) -> None:
         if self.is_file():

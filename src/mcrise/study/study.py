@@ -1,7 +1,7 @@
 """Many images, several methods: how good is each explanation, and how sure are we of that?
 
 A study is cut into tasks (`tasks.py`), each a pure function of what it is given. `Study` hands them
-out and takes answers in, one process or a cluster (`cluster.py`) does them, and an image that is
+out and takes answers in, a crew (`crew.py`) does them, and an image that is
 finished is written down at once: a study killed at any moment goes on where it was.
 """
 
@@ -16,30 +16,29 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, McriseError
-from ..loop import whole_chunks
-from ..masks import CHUNK
 from ..version import VERSION
 from .datasets import Example, truth_of
 from .storage import Storage, read_all
-from .tasks import Answer, Failure, Scores, Settings, Task
+from .tasks import Answer, Failure, Protocol, Scores, Task
 
 TASK_CHUNKS = 8  # a task asks for 512 masks: seconds of work, so that long images are shared out
 N_EXAMPLES = 6  # images whose rankings are shown in the sheet of pictures
 FAILED = ".failed.json"
 # What a study writes: all that --overwrite removes.
 OURS = re.compile(
-    r"images/\d{6,}(\.failed)?\.json|examples/\d{6,}-\w+-\w+\.png|examples\.png|"
+    r"images/\d{6,}(\.failed)?\.json|examples/\d{6,}-\w+-[\w.-]+\.png|examples\.png|"
     r"results\.parquet|status\.json|study\.json|summary\.(csv|md)|timing\.csv"
 )
 
 
-@dataclass
+@dataclass(eq=False)
 class Opened:
     """An image in work: what it waits for and what it has."""
 
     waits: set[tuple[Any, ...]]  # keys of tasks
     scores: dict[str, Scores] = field(default_factory=dict)  # by fills
     asked: dict[str, float] = field(default_factory=dict)  # seconds spent on them, by fills
+    mask_probs: dict[str, float | None] = field(default_factory=dict)  # by fills
     rows: list[dict[str, Any]] = field(default_factory=list)
     predicted: int = -1
 
@@ -50,7 +49,7 @@ class Study:
     def __init__(
         self,
         examples: Sequence[Example],
-        settings: Settings,
+        protocol: Protocol,
         model: str,
         labels: Sequence[str] | None,
         out: Storage,
@@ -61,7 +60,7 @@ class Study:
         retry_failed: bool = False,
         overwrite: bool = False,
     ) -> None:
-        self.examples, self.settings, self.out = examples, settings, out
+        self.examples, self.protocol, self.out = examples, protocol, out
         self.model = model
         self.truths = [truth_of(example, labels) for example in examples]
         self.keep_going, self.retries = keep_going, retries
@@ -92,7 +91,7 @@ class Study:
         note = self.out / "study.json"
         own: dict[str, Any] = {
             **source,
-            "settings": self.settings.to_json(),
+            "settings": self.protocol.to_json(),
             "images": [example.name for example in self.examples],
         }
         try:
@@ -156,23 +155,29 @@ class Study:
 
     def open(self, image: int) -> None:
         """Begin an image: ask for what its records need; what needs no record can start."""
-        given, path = self.settings, self.examples[image].path
+        given, path = self.protocol, self.examples[image].path
         tasks = []
         for fills in dict.fromkeys(map(given.fills_of, given.methods)):
             if fills is None:
                 continue
-            if given.n_masks == "auto":
+            if given.n_chunks is None:
                 tasks.append(Task(image, path, fills))
-                continue
-            n_chunks = whole_chunks(int(given.n_masks)) // CHUNK
-            tasks += [
-                Task(image, path, fills, (first, min(first + TASK_CHUNKS, n_chunks)))
-                for first in range(0, n_chunks, TASK_CHUNKS)
-            ]
+            elif given.mask_prob is None:
+                tasks.append(Task(image, path, fills, (0, 1)))  # chooses it
+            else:
+                tasks += self.asking(image, fills, 0, given.mask_prob)
         alone = [method for method in given.methods if given.fills_of(method) is None]
         tasks += [Task(image, path, method=m, draw=image < N_EXAMPLES) for m in alone]
         self.opened[image] = Opened({task.key for task in tasks})
         self.ready.extend(tasks)
+
+    def asking(self, image: int, fills: str, start: int, mask_prob: float) -> list[Task]:
+        """Tasks that ask for the chunks of a record from `start` on."""
+        path, n_chunks = self.examples[image].path, self.protocol.n_chunks or 0
+        return [
+            Task(image, path, fills, (first, min(first + TASK_CHUNKS, n_chunks)), None, mask_prob)
+            for first in range(start, n_chunks, TASK_CHUNKS)
+        ]
 
     def take(self, task: Task, answer: Answer | Failure) -> None:
         """Take the answer of a task, or hear that it has none."""
@@ -200,6 +205,12 @@ class Study:
             opened.scores.setdefault(task.fills, {}).update(answer.scores)
             spent = opened.asked.get(task.fills, 0.0)
             opened.asked[task.fills] = spent + answer.seconds
+            opened.mask_probs[task.fills] = answer.mask_prob
+            if task.chunks and task.mask_prob is None:
+                assert answer.mask_prob is not None
+                rest = self.asking(task.image, task.fills, 1, answer.mask_prob)
+                opened.waits |= {task.key for task in rest}
+                self.ready.extendleft(reversed(rest))
             self.measure_if_asked(task.image, task.fills)
         if not opened.waits:
             self.finish(task.image)
@@ -209,11 +220,11 @@ class Study:
         opened = self.opened[image]
         if any(key[1] == fills for key in opened.waits):
             return
-        given, path = self.settings, self.examples[image].path
-        scores = opened.scores.pop(fills)
+        given, path = self.protocol, self.examples[image].path
+        scores, mask_prob = opened.scores.pop(fills), opened.mask_probs[fills]
         methods = [method for method in given.methods if given.fills_of(method) == fills]
         tasks = [
-            Task(image, path, fills, method=method, scores=scores, draw=image < N_EXAMPLES)
+            Task(image, path, fills, None, method, mask_prob, scores, draw=image < N_EXAMPLES)
             for method in methods
         ]
         opened.waits |= {task.key for task in tasks}
@@ -244,7 +255,7 @@ class Study:
                 f"{name}: {failure.reason.rstrip('.')}. {len(self.done)} of {len(self.examples)} "
                 f"images are finished and kept in {self.out.path}; --keep-going skips such images."
             )
-        given = self.settings
+        given = self.protocol
         self.opened[image].rows = [
             {
                 "method": method,

@@ -4,78 +4,96 @@ Each task is a pure function of what it is given, so that it makes no difference
 when: ask the model about some chunks of an image, or rank its pixels by a method and measure that.
 """
 
-import json
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import fills as fill_kinds
 from ..blend import paint
+from ..brief import Brief, whole_chunks
+from ..content import ByContent
 from ..errors import InputError, McriseError, ModelError
+from ..estimators import DEFAULT, find_estimator
 from ..images import View, png
-from ..loop import (
-    CAP,
-    TOLERANCE,
-    ask,
-    buffer_of,
-    check_amount,
-    check_batch,
-    chunk_scores,
-    grow,
-    last,
-    whole_chunks,
-)
-from ..masks import Plan, draw
-from ..metrics import METRICS, STEP, Ranking, check_step, measure, rank, rank_importance
+from ..loop import begin, buffer_of, chunk_scores, last, run
+from ..masks import CHUNK, Plan, draw
+from ..metrics import METRICS, STEP, Ranking, check_step, curves_of, rank, rank_importance
 from ..model import Model
-from ..record import DEFAULT, ESTIMATORS, Record
+from ..record import Record
 from .baselines import LIME_SAMPLES, lime_importance, random_ranking
 from .storage import Storage
 
 METHODS = ("debiased", "lime", "mcrise", "random", "rise")
+N_MASKS = 2000  # a fixed number, so that all methods and images cost the same
+PAPERS = 0.5  # mask_prob of the paper: one for all images, so that they compare
+BRIEF = Brief(n_masks=N_MASKS, mask_prob=PAPERS)
 SHOWN = 0.2  # share of the pixels painted in a picture
 
 
 @dataclass(frozen=True)
-class Settings:
+class Protocol:
     """What decides the numbers of a study, but for the images and the model."""
 
     methods: tuple[str, ...] = ("lime", "rise", "mcrise")
-    n_masks: int | str = 2000  # or "auto"
-    seed: int = 0
+    brief: Brief = BRIEF  # of each record; its seed is also LIME's
     estimators: tuple[str, ...] = (DEFAULT,)  # of mcrise
-    fills: str = "rgbwk"
-    grid: tuple[int, int] = (8, 8)
-    mask_prob: float = 0.5
-    tolerance: float = TOLERANCE
-    cap: int = CAP
-    batch_size: int = 32
     step: float = STEP
     lime_samples: int = LIME_SAMPLES
     best_color: bool = False  # also delete with each single color, for methods that name none
 
     def __post_init__(self) -> None:
-        for names, known, what in (
-            (self.methods, METHODS, "method"),
-            (self.estimators, ESTIMATORS, "estimator"),
-        ):
-            wrong = [name for name in names if name not in known]
-            if wrong or not names or len(set(names)) < len(names):
-                raise InputError(
-                    f"The {what}s are {','.join(names) or 'none'}, but each must be one of "
-                    f"{', '.join(known)}, listed once."
-                )
-        check_amount(self.n_masks, self.tolerance, self.cap)
-        check_batch(self.batch_size)
+        check_names("methods", self.methods)
+        check_names("estimators", self.estimators)
+        if wrong := [name for name in self.methods if name not in METHODS]:
+            raise InputError(
+                f"The method is {wrong[0]!r}, but it must be one of {', '.join(METHODS)}."
+            )
+        for name in self.estimators:
+            find_estimator(name)
         check_step(self.step)
-        fills = fill_kinds.parse(self.fills, np.zeros((64, 64, 3), np.uint8))
-        Plan((64, 64), fills, self.grid, self.mask_prob, self.seed)
-        if self.seed >= 2**32:
-            raise InputError(f"The seed is {self.seed}, but LIME takes none beyond 2**32 - 1.")
+        if self.lime_samples < 1:
+            raise InputError(
+                f"LIME is to ask {self.lime_samples} times, but at least 1 is needed; "
+                f"{LIME_SAMPLES} is usual."
+            )
+        brief = self.brief
+        if brief.seed >= 2**32:
+            raise InputError(f"The seed is {brief.seed}, but LIME takes none beyond 2**32 - 1.")
+        if not isinstance(brief.fills, str):
+            raise InputError("The fills of a study go by name, as in red,#0f0,blur:8: name them.")
+        if brief.batch_size == "auto":
+            raise InputError(
+                "The batch size is auto, but each worker would find another, and the table would "
+                "depend on who did what: give a number."
+            )
+        if brief.target is not None:
+            raise InputError(
+                f"The target is {brief.target!r}, but a study explains the class that the model "
+                "predicts for each image: leave it out."
+            )
+
+    @property
+    def seed(self) -> int:
+        return self.brief.seed
+
+    @property
+    def fills(self) -> str:
+        assert isinstance(self.brief.fills, str)
+        return self.brief.fills
+
+    @property
+    def batch_size(self) -> int:
+        assert self.brief.batch_size != "auto"
+        return self.brief.batch_size
+
+    @property
+    def n_chunks(self) -> int | None:
+        """Of each record, where that is known beforehand."""
+        n_masks = self.brief.n_masks
+        return None if n_masks == "auto" else whole_chunks(n_masks) // CHUNK
 
     def fills_of(self, method: str) -> str | None:
         """The fills of the record that a method is estimated from; None: it needs no record."""
@@ -84,21 +102,50 @@ class Settings:
     def samples_of(self, method: str) -> int:
         """How often a method asks, as far as is known beforehand."""
         if self.fills_of(method):
-            return 0 if self.n_masks == "auto" else whole_chunks(int(self.n_masks))
+            return CHUNK * (self.n_chunks or 0)
         return self.lime_samples if method == "lime" else 0
+
+    @property
+    def mask_prob(self) -> float | None:
+        """Of each record, where that is known beforehand."""
+        return None if self.brief.mask_prob == "auto" else self.brief.mask_prob
 
     def estimators_of(self, method: str) -> tuple[str, ...]:
         return tuple(sorted(self.estimators)) if method == "mcrise" else (method,)
 
     def to_json(self) -> dict[str, Any]:
-        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
+        """As study.json has it, where a study to go on with is known by it."""
+        brief = self.brief.to_json()
+        return {
+            "methods": list(self.methods),
+            "n_masks": brief["n_masks"],
+            "seed": brief["seed"],
+            "estimators": list(self.estimators),
+            "fills": brief["fills"],
+            "grid": brief["grid"],
+            "mask_prob": brief["mask_prob"],
+            "tolerance": brief["tolerance"],
+            "cap": brief["cap"],
+            "batch_size": brief["batch_size"],
+            "step": self.step,
+            "lime_samples": self.lime_samples,
+            "best_color": self.best_color,
+        }
+
+
+def check_names(what: str, names: tuple[str, ...]) -> None:
+    if not names or len(set(names)) < len(names):
+        raise InputError(
+            f"The {what} are {','.join(names) or 'none'}, but at least one is needed, each listed "
+            "once."
+        )
 
 
 Scores = dict[int, NDArray[np.float32]]  # chunk -> (64, C)
 
 
-@dataclass(frozen=True)
-class Task:
+@dataclass(frozen=True, eq=False)
+class Task(ByContent):
     """Ask about some chunks of an image, or rank its pixels by a method and measure that."""
 
     image: int  # its number in the study
@@ -106,6 +153,7 @@ class Task:
     fills: str | None = None  # of the record: the chunks asked for, or the scores given, are its
     chunks: tuple[int, int] | None = None  # the first, and the one after the last; None: until auto
     method: str | None = None  # to measure; None: only ask
+    mask_prob: float | None = None  # of the record; None: it is to be chosen, where that is asked
     scores: Scores = field(default_factory=dict, repr=False)
     draw: bool = False  # a picture too
 
@@ -114,11 +162,12 @@ class Task:
         return self.image, self.fills, self.chunks, self.method
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, eq=False)
+class Answer(ByContent):
     """What came of a task: scores, or rows of the table."""
 
     scores: Scores = field(default_factory=dict)
+    mask_prob: float | None = None  # of their masks
     rows: tuple[dict[str, Any], ...] = ()
     pictures: dict[str, bytes] = field(default_factory=dict)  # PNG files, by estimator
     predicted: int = -1
@@ -140,8 +189,8 @@ class Failure:
 class Worker:
     """A model and what it is to be asked; lives wherever tasks are done."""
 
-    def __init__(self, model: Model, settings: Settings) -> None:
-        self.model, self.settings = model, settings
+    def __init__(self, model: Model, protocol: Protocol) -> None:
+        self.model, self.protocol = model, protocol
         self.start = lru_cache(maxsize=2)(self.begin)  # tasks of an image come one after another
 
     def warm_up(self) -> None:
@@ -171,19 +220,10 @@ class Worker:
         answer = self.ask(task) if task.method is None else self.measure(task, task.method)
         return replace(answer, seconds=time.perf_counter() - started)
 
-    def begin(self, path: str, fills: str) -> Record:
+    def begin(self, path: str, fills: str, mask_prob: float) -> Record:
         """The record of an image, without scores."""
-        view = self.view(path)
-        given, model = self.settings, self.model
-        size = (view.pixels.shape[0], view.pixels.shape[1])
-        plan = Plan(
-            size, fill_kinds.parse(fills, view.pixels), given.grid, given.mask_prob, given.seed
-        )
-        canvas = model.canvas(view.pixels, plan.fills)
-        untouched = ask(model, canvas.untouched(), "the untouched image", None)[0]
-        return Record(
-            plan, view, untouched, model.labels, model.kind, given.batch_size, model.identity
-        )
+        brief = replace(self.protocol.brief, fills=fills, mask_prob=mask_prob)
+        return begin(self.view(path), self.model, brief)
 
     def view(self, path: str) -> View:
         try:
@@ -197,27 +237,28 @@ class Worker:
     def ask(self, task: Task) -> Answer:
         """The scores of some chunks."""
         assert task.fills is not None
-        record = self.start(task.path, task.fills)
+        brief = replace(self.protocol.brief, fills=task.fills)
         if task.chunks is None:
-            given = self.settings
-            grown = last(
-                grow(replace(record, scores={}), self.model, n_masks="auto",
-                     tolerance=given.tolerance, cap=given.cap)
-            )  # fmt: skip
-            return Answer(grown.first(grown.goal).scores)
+            grown = last(run(self.view(task.path), self.model, brief))
+            return Answer(grown.first(grown.goal).scores, grown.plan.mask_prob)
+        if task.mask_prob is None:
+            record = begin(self.view(task.path), self.model, brief)
+            return Answer(record.scores, record.plan.mask_prob)
+        record = self.start(task.path, task.fills, task.mask_prob)
         canvas = self.model.canvas(record.view.pixels, record.plan.fills)
         buffer = buffer_of(canvas, record.batch_size)
         return Answer(
             {
                 chunk: chunk_scores(self.model, canvas, buffer, record, chunk)
                 for chunk in range(*task.chunks)
-            }
+            },
+            task.mask_prob,
         )
 
     def measure(self, task: Task, method: str) -> Answer:
         """Rank the pixels by a method, each estimator in turn, and measure the rankings."""
-        given, rows, pictures = self.settings, [], {}
-        record = self.start(task.path, task.fills or "black")
+        given, rows, pictures = self.protocol, [], {}
+        record = self.start(task.path, task.fills or "black", task.mask_prob or PAPERS)
         target, pixels = record.resolve(None), record.view.pixels
         n_masks = given.samples_of(method)
         if task.fills:
@@ -227,7 +268,7 @@ class Worker:
             started = time.perf_counter()
             ranking = self.rank(record, method, estimator)
             ranked = time.perf_counter()
-            curves = measure(
+            curves = curves_of(
                 pixels, self.model, target, ranking, step=given.step, batch_size=given.batch_size
             )
             row: dict[str, Any] = {
@@ -249,7 +290,7 @@ class Worker:
         return Answer(rows=tuple(rows), pictures=pictures, predicted=target)
 
     def rank(self, record: Record, method: str, estimator: str) -> Ranking:
-        given, target = self.settings, record.resolve(None)
+        given, target = self.protocol, record.resolve(None)
         if method == "random":
             return random_ranking(record.plan.size, given.seed)
         if method == "lime":
@@ -267,13 +308,13 @@ class Worker:
 
     def by_color(self, record: Record, ranking: Ranking) -> dict[str, float]:
         """The deletion of a ranking painted with each one of the colors."""
-        pixels = record.view.pixels
+        given, pixels, deletion = self.protocol, record.view.pixels, METRICS["deletion"]
         return {
-            fill.name: measure(
-                pixels, self.model, record.resolve(None), ranking, metrics=("deletion",),
-                fill=fill, step=self.settings.step, batch_size=self.settings.batch_size,
-            )["deletion"].area
-            for fill in fill_kinds.parse(self.settings.fills, pixels)
+            fill.name: curves_of(
+                pixels, self.model, record.resolve(None), ranking, metrics=(deletion,),
+                fill=fill, step=given.step, batch_size=given.batch_size,
+            )[deletion.name].area
+            for fill in given.brief.plan(pixels).fills
         }  # fmt: skip
 
 

@@ -21,6 +21,8 @@ async function open(id) {
   byId("nothing").hidden = true;
   byId("job").hidden = false;
   byId("findings").replaceChildren();
+  byId("remarks").replaceChildren();
+  byId("try").hidden = true;
   byId("pending").textContent = "The reading comes when the job rests.";
   byId("panels").replaceChildren();
   byId("target").value = byId("against").value = "";
@@ -247,6 +249,10 @@ async function loadReading(mine) {
   const reading = await askJson(query(`jobs/${mine.id}/reading`, asked));
   if (mine !== shown) return;
   mine.read = key;
+  showReading(reading);
+}
+
+function showReading(reading) {
   byId("findings").replaceChildren(...reading.findings.map((finding) => {
     const item = element("li", "", finding.sentence);
     item.tabIndex = 0;
@@ -255,8 +261,25 @@ async function loadReading(mine) {
     item.onmouseleave = item.onblur = outline(null);
     return item;
   }));
-  byId("pending").textContent = (reading.findings.length ? "" : "No finding. ") + reading.not_established;
+  byId("remarks").replaceChildren(...reading.remarks.map((line) => element("li", "", line)));
+  const silent = reading.findings.length || reading.remarks.length ? "" : "No finding. ";
+  byId("pending").textContent = silent + reading.not_established;
+  byId("try").hidden = shown.against !== null || !reading.findings.some((finding) => !finding.tried);
 }
+
+byId("try").onclick = async () => {
+  const mine = shown;
+  byId("try").disabled = true;
+  try {
+    const asked = { target: mine.target, estimator: byId("estimator").value };
+    const reading = await askJson(query(`jobs/${mine.id}/trials`, asked), { method: "POST" });
+    if (mine === shown) showReading(reading);
+  } catch (error) {
+    byId("pending").textContent = error.message;
+  } finally {
+    byId("try").disabled = false;
+  }
+};
 
 // ---- controls
 

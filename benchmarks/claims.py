@@ -1,0 +1,166 @@
+"""How many claims of a reading are true and how many truths it says: on planted models.
+
+    PYTHONPATH=src python benchmarks/claims.py --seeds 10
+    PYTHONPATH=src python benchmarks/claims.py --held --first-seed 1000
+    PYTHONPATH=src python benchmarks/claims.py --fresh --first-seed 2000
+
+A claim is judged from outside, by hard-edged repaints the reading never made: `tests/judge.py`.
+Prints a table by kind of model and one by kind of claim, and writes benchmarks/results/claims.json
+with every false claim and every truth not said. Kinds of `tests/zoo_held.py` and seeds from 1000 on
+are for figures only: whoever develops a reading does not look at them.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads of BLAS wait for each other
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))  # the zoo lives there
+
+from judge import PREDICATES, Claim, Claimed, is_said, judge
+from mcrise.loop import explain
+from mcrise.reading import read_maps
+from mcrise.runtimes import load_model
+from mcrise.trials import compare, try_reading
+from table import report
+from zoo import KINDS, Case, Plant, draw_case
+from zoo_held import FRESH, HELD
+
+
+def claims_of(case: Case, n_masks: int, mask_prob: float) -> list[Claimed]:
+    """All that is printed about a case: the only function that knows the reading."""
+    model = load_model(case.model, labels=case.labels)
+    record = explain(
+        case.image, model, n_masks=n_masks, mask_prob=mask_prob, fills=case.palette, seed=case.seed
+    )
+    claims: list[Claimed] = []
+    claims += try_reading(record, read_maps(record, case.target), model).claims
+    if case.against is not None:
+        comparison = compare(record, case.target, case.against, model=model)
+        claims += [
+            Claim("raises", (one.stroke.region,), (one.stroke.fill,), case.target)
+            for one in comparison.suggestions
+        ]
+    return claims
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a reading said of a case, and what the judge says of that."""
+
+    case: Case
+    claims: list[Claimed]
+    true: list[bool]  # one per claim
+    said: list[bool]  # one per truth of the case
+    n_trials: int  # calls beyond the masks, the untouched image and the batch asked twice
+
+
+def outcome_of(case: Case, n_masks: int, mask_prob: float) -> Outcome:
+    counted, n_calls = counting(case)
+    claims = claims_of(counted, n_masks, mask_prob)
+    n_drawn = -(-n_masks // 64) * 64
+    true = [judge(case, claim) for claim in claims]
+    said = [is_said(truth, claims) for truth in case.truths]
+    return Outcome(case, claims, true, said, n_calls() - n_drawn - 1 - 32)  # 32: jitter
+
+
+def counting(case: Case) -> tuple[Case, Callable[[], int]]:
+    """The case with a model that counts the images it is asked about."""
+    asked: list[int] = []
+
+    def model(images: Any) -> Any:
+        asked.append(len(images))
+        return case.model(images)
+
+    return replace(case, model=model), lambda: sum(asked)
+
+
+def row(name: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    true = [one for outcome in outcomes for one in outcome.true]
+    said = [one for outcome in outcomes for one in outcome.said]
+    return {
+        "kind": name,
+        "claims": len(true),
+        "true %": percent(true),
+        "truths": len(said),
+        "said %": percent(said),
+        "trials": median(outcome.n_trials for outcome in outcomes),
+    }
+
+
+def percent(hits: Sequence[bool]) -> float | str:
+    return 100 * sum(hits) / len(hits) if hits else "-"
+
+
+def by_claim(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    judged = [
+        (claim.kind, true)
+        for outcome in outcomes
+        for claim, true in zip(outcome.claims, outcome.true, strict=True)
+    ]
+    rows = []
+    for kind in PREDICATES:
+        true = [one for name, one in judged if name == kind]
+        if true:
+            rows.append({"claim": kind, "printed": len(true), "true %": percent(true)})
+    return rows
+
+
+def slips(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Every false claim and every truth that was not said."""
+    false = [
+        {"case": [o.case.kind, o.case.seed], "false": claim.kind,
+         "fills": [fill.name for fill in claim.fills],
+         "share": [float(region.mean()) for region in claim.regions]}
+        for o in outcomes
+        for claim, true in zip(o.claims, o.true, strict=True)
+        if not true
+    ]  # fmt: skip
+    unsaid = [
+        {"case": [o.case.kind, o.case.seed], "unsaid": truth.kind, "fills": list(truth.fills)}
+        for o in outcomes
+        for truth, said in zip(o.case.truths, o.said, strict=True)
+        if not said
+    ]
+    return [*false, *unsaid]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("--kinds", help="some of them, separated by commas")
+    parser.add_argument("--seeds", type=int, default=10, help="how many of each kind")
+    parser.add_argument("--first-seed", type=int, default=0)
+    others = parser.add_mutually_exclusive_group()
+    others.add_argument("--held", action="store_true", help="the kinds held back instead")
+    others.add_argument("--fresh", action="store_true", help="the kinds held back since instead")
+    parser.add_argument("--n-masks", type=int, default=1024)
+    parser.add_argument("--mask-prob", type=float, default=0.5)
+    given = parser.parse_args()
+
+    kinds: dict[str, Callable[..., Plant]] = HELD if given.held else FRESH if given.fresh else KINDS
+    names = [name.strip() for name in given.kinds.split(",")] if given.kinds else list(kinds)
+    if unknown := [name for name in names if name not in kinds]:
+        parser.error(f"no kind {unknown[0]!r}; there are {', '.join(kinds)}")
+    started = time.perf_counter()
+    outcomes: dict[str, list[Outcome]] = {}
+    for name in names:
+        outcomes[name] = [
+            outcome_of(draw_case(name, seed, kinds), given.n_masks, given.mask_prob)
+            for seed in range(given.first_seed, given.first_seed + given.seeds)
+        ]
+        print(".", end="", flush=True, file=sys.stderr)
+    everything = [one for some in outcomes.values() for one in some]
+    rows = [row(name, some) for name, some in outcomes.items()]
+    report("claims-by-claim", by_claim(everything))
+    report("claims", [*rows, row("all", everything)], **vars(given), slips=slips(everything))
+    print(f"\n{len(everything)} cases in {time.perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,457 @@
+"""Examining: which repaints would tell whether a finding is true, and what their answers say.
+
+A script is a generator: it yields repaints, gets the scores of each, and returns what can be said.
+It is a pure function of the reading and of the answers, so that whoever has the answers (a record
+that was tried before) needs no model, and a run that was cut short asks only for what is missing.
+
+Every finding is painted with each color. To tell color from texture its own mean color is tried,
+and to tell whether the place is special, the same patch elsewhere. A threshold has a margin on
+either side where nothing is said: other edges, or a region a little beside, should not refute it.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .claims import CLAIM_KINDS, Claim
+from .fills import Fill, Gray, Solid
+from .images import unit_float
+from .reading import Finding
+from .repaints import Region, Repaint, Stroke, elsewhere, own_mean, shuffled, tinted
+
+LOST, KEPT = 0.15, 0.93  # of the score: more is certainly lost, more is certainly kept
+LEAST_FALL, LEAST_RISE = 0.03, 0.065  # of the range of scores: less does not matter
+FEWEST_PLACES = 9  # to compare with: with fewer, being beyond all of them says little
+MOST_COLORS = 6  # tried on a finding
+MOST_ALTERNATIVES = 3  # fills of a region, where a decision is to be changed
+MOST_CALLS = 31  # to look for the smallest such repaint
+PLACES_AT_ONCE = 5  # the first that does as much decides, and the rest need not be asked
+NEAR = 0.7  # distance in color space, of at most 1.7: a color further away is another one
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What all scripts of a reading share."""
+
+    image: NDArray[Any]  # (H, W, 3)
+    cell: tuple[int, int]
+    fills: tuple[Fill, ...]
+    target: int
+    before: NDArray[np.float32]  # (C,) scores of the untouched image
+    range: float  # of scores
+    regions: tuple[Region, ...]  # of all findings
+
+    @property
+    def score(self) -> float:
+        return float(self.before[self.target])
+
+    @property
+    def share(self) -> float:
+        """What a share of the score is taken of: of scores of any kind, their range."""
+        return abs(self.score) if self.range == 1 else self.range
+
+    def falls(self, after: float) -> bool:
+        return self.score - after >= max(LOST * self.share, LEAST_FALL * self.range)
+
+    def rises(self, after: float) -> bool:
+        return after - self.score >= max(LOST * self.share, LEAST_RISE * self.range)
+
+    def keeps(self, after: float) -> bool:
+        return after >= self.score - (1 - KEPT) * self.share
+
+    def all_of(self, *after: float) -> frozenset[str]:
+        """Which of the three all these scores do."""
+        kinds = {"keeps": self.keeps, "falls": self.falls, "rises": self.rises}
+        return frozenset(name for name, does in kinds.items() if all(map(does, after)))
+
+    def stays(self, after: float) -> bool:
+        return abs(after - self.score) <= (1 - KEPT) * max(self.share, 0.2 * self.range)
+
+
+@dataclass(frozen=True, eq=False)
+class Control:
+    """The same repaint in other places."""
+
+    fill: Fill
+    here: float
+    there: tuple[float, ...]  # scores, in the order tried
+    verdict: str  # "confirmed": beyond all others; "not specific"; or "no control possible"
+
+    def to_json(self) -> dict[str, Any]:
+        low, middle, high = np.quantile(self.there, [0, 0.5, 1]) if self.there else [None] * 3
+        return {"fill": self.fill.name, "here": self.here, "verdict": self.verdict,
+                "places": len(self.there), "low": low, "median": middle, "high": high}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What trying a finding came to."""
+
+    finding: Finding
+    before: float
+    after: Mapping[Fill, float]  # score under each fill tried
+    own_color: Solid  # the region's own mean color
+    own_mean: float  # score under it
+    mixed: float  # score under the region's own pixels, shuffled
+    claims: tuple[Claim, ...]
+    control: Control | None = None
+
+    @property
+    def confirmed(self) -> bool:
+        return self.control is not None and self.control.verdict == "confirmed"
+
+    @property
+    def moved(self) -> bool:
+        """Whether painting it alone moves the score enough to matter."""
+        return self.control is not None
+
+    def claim(self, kind: str) -> Claim | None:
+        return next((claim for claim in self.claims if claim.kind == kind), None)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "before": self.before,
+            "after": {fill.name: score for fill, score in self.after.items()},
+            "own_color": self.own_color.name,
+            "own_mean": self.own_mean,
+            "shuffled": self.mixed,
+            "claims": [claim.to_json() for claim in self.claims],
+            "control": self.control.to_json() if self.control else None,
+            "verdict": self.control.verdict if self.control else "moves nothing alone",
+        }
+
+
+# ---- one finding
+
+
+def examine(setting: Setting, finding: Finding) -> Generator[Any, Any, Verdict]:
+    """Try a finding: every color, its own mean color, the same patch elsewhere."""
+    region, image = finding.region, setting.image
+    fills, color = chosen_fills(setting, finding), own_mean(image, region)
+    scores = yield from paint_each(setting, region, [*fills, color, shuffled(image, region)])
+    after, mean, mixed = dict(zip(fills, scores, strict=False)), scores[-2], scores[-1]
+    (softly,) = yield from paint_each(setting, region, [color], soft=True)
+    falling = [fill for fill in fills if setting.falls(after[fill])]
+    rising = [fill for fill in fills if setting.rises(after[fill])]
+    down = finding.direction < 0 or not rising  # at a high score only that has room
+    moving = falling if down else rising
+    own = Own(color, mean, setting.all_of(mean, softly))
+    said: list[tuple[str, list[Fill]]] = []
+    if not moving:
+        if all(setting.stays(score) for score in after.values()):
+            said.append(("saturated", fills))
+        claims = make_claims(setting, region, said, after, mean)
+        return Verdict(finding, setting.score, after, color, mean, mixed, claims)
+    if down:
+        said += yield from told_by_loss(setting, region, after, falling, own)
+    else:
+        said += told_by_gain(setting, after, rising, own)
+    for fill in moving:
+        if kind := what_it_takes(fill):
+            said.append((kind if down else f"{kind} obstacle", [fill]))
+    main = (min if down else max)(moving, key=lambda fill: after[fill])
+    strokes = (Stroke(region, main, finding.place),)
+    control = yield from compare_places(setting, strokes, after[main])
+    if control.verdict == "confirmed":
+        said.append(("specific", [main]))
+    claims = make_claims(setting, region, said, after, mean)
+    return Verdict(finding, setting.score, after, color, mean, mixed, claims, control)
+
+
+@dataclass(frozen=True)
+class Own:
+    """A region's own mean color, and what painting it with that does, whatever the edges."""
+
+    color: Solid
+    score: float
+    does: frozenset[str]  # of "keeps", "falls", "rises"
+
+
+def make_claims(
+    setting: Setting,
+    region: Region,
+    said: Sequence[tuple[str, Sequence[Fill]]],
+    after: Mapping[Fill, float],
+    mean: float,
+) -> tuple[Claim, ...]:
+    return tuple(
+        Claim(
+            kind,
+            (region,),
+            tuple(fills),
+            setting.target,
+            {"before": setting.score, "own mean": mean} | {f.name: after[f] for f in fills},
+        )
+        for kind, fills in said
+    )
+
+
+def told_by_loss(
+    setting: Setting, region: Region, after: Mapping[Fill, float], falling: list[Fill], own: Own
+) -> Generator[Any, Any, list[tuple[str, list[Fill]]]]:
+    """What follows where paint lowers the score: is it the color there, or the structure?"""
+    said = [("lowers", falling)]
+    colors = {fill: score for fill, score in after.items() if fill.is_color}
+    falling_colors = [fill for fill in falling if fill.is_color]
+    kept = [fill for fill, score in colors.items() if setting.keeps(score)]
+    kept = yield from also_soft(setting, region, kept)
+    if "keeps" in own.does and falling_colors:
+        near = [fill for fill in kept if fill == nearest(list(colors), own.color, setting.image)]
+        if (yield from is_brightness(setting, region, falling_colors)):
+            said.append(("brightness", falling_colors))
+        else:
+            if near and len(kept) <= 2:
+                said.append(("finds color", near))
+            said.append(("color", falling_colors))
+    elif "falls" in own.does and not kept:  # else some one color would do
+        said.append(("structure", falling_colors))
+    return [*said, ("as good", kept)] if kept else said
+
+
+def told_by_gain(
+    setting: Setting, after: Mapping[Fill, float], rising: list[Fill], own: Own
+) -> list[tuple[str, list[Fill]]]:
+    """What follows where paint raises the score: is something in the way, or missing?"""
+    said = [("raises", rising)]
+    n_colors = sum(fill.is_color for fill in after)
+    rising_colors = [fill for fill in rising if fill.is_color]
+    flat = own.score - setting.score < 0.5 * LEAST_RISE * setting.range
+    if "rises" in own.does and rising_colors:
+        said.append(("obstacle", rising_colors))
+    elif flat and 0 < len(rising_colors) <= max(n_colors // 2, 1):
+        said.append(("missing color", rising_colors))
+    return said
+
+
+def chosen_fills(setting: Setting, finding: Finding) -> list[Fill]:
+    """The fills to try: all, or the strongest of many either way."""
+    effects = sorted(finding.effects, key=lambda effect: effect.value)
+    some = [effect.fill for effect in effects]
+    if len(some) > MOST_COLORS:
+        half = MOST_COLORS // 2
+        some = some[:half] + some[-half:]
+    return [fill for fill in setting.fills if fill in some]
+
+
+def paint_each(
+    setting: Setting, region: Region, fills: Sequence[Fill], soft: bool = False
+) -> Generator[Any, Any, list[float]]:
+    """The score of the target with a region painted with each fill alone."""
+    if not fills:
+        return []
+    answers = yield [Repaint((Stroke(region, fill),), soft) for fill in fills]
+    return [float(scores[setting.target]) for scores in answers]
+
+
+def also_soft(
+    setting: Setting, region: Region, fills: Sequence[Fill]
+) -> Generator[Any, Any, list[Fill]]:
+    """Those fills that keep the score with soft edges too."""
+    after = yield from paint_each(setting, region, fills, soft=True)
+    return [fill for fill, score in zip(fills, after, strict=True) if setting.keeps(score)]
+
+
+def is_brightness(
+    setting: Setting, region: Region, falling: Sequence[Fill]
+) -> Generator[Any, Any, bool]:
+    """Whether a gray lowers the score, while no color of the brightness that is there moves it."""
+    whole = unit_float(setting.image)
+    colors = [color for fill in falling if (color := fill.color(whole)) is not None]
+    if not any(np.ptp(color) < 0.02 for color in colors):
+        return False
+    tints = [tinted(setting.image, tint) for tint in TINTS]
+    after = yield from paint_each(setting, region, [Gray(), *tints])
+    return all(setting.stays(score) for score in after)
+
+
+TINTS = tuple(color for color in product((0.0, 1.0), repeat=3) if len(set(color)) > 1)  # six hues
+
+
+def nearest(colors: Sequence[Fill], own: Solid, image: NDArray[Any]) -> Fill | None:
+    """The color that a region has, among those tried; None if it is like none of them."""
+    whole = unit_float(image)
+    away = {
+        fill: float(np.linalg.norm(color - np.array(own.rgb) / 255))
+        for fill in colors
+        if (color := fill.color(whole)) is not None
+    }
+    best = min(away, key=lambda fill: away[fill])
+    return best if away[best] < NEAR else None
+
+
+def what_it_takes(fill: Fill) -> str | None:
+    """The claim that a fill which is no color can support, if there is one."""
+    return fill.takes if not fill.is_color and fill.takes in CLAIM_KINDS else None
+
+
+def compare_places(
+    setting: Setting, strokes: Sequence[Stroke], here: float
+) -> Generator[Any, Any, Control]:
+    """Paint the same patches elsewhere, a few places at a time, until one does as much."""
+    found = [elsewhere(stroke.region, setting.regions, setting.cell) for stroke in strokes]
+    left = list(zip(*found, strict=False))
+    if len(left) < FEWEST_PLACES:
+        return Control(strokes[0].fill, here, (), "no control possible")
+    there: list[float] = []
+    direction, effect = np.sign(here - setting.score), abs(here - setting.score)
+    while left:
+        some, left = left[:PLACES_AT_ONCE], left[PLACES_AT_ONCE:]
+        answers = yield [
+            Repaint(tuple(replace(s, region=place) for s, place in zip(strokes, them, strict=True)))
+            for them in some
+        ]
+        there += [float(scores[setting.target]) for scores in answers]
+        if max(direction * (score - setting.score) for score in there) >= effect:
+            return Control(strokes[0].fill, here, tuple(there), "not specific")
+    return Control(strokes[0].fill, here, tuple(there), "confirmed")
+
+
+# ---- two findings together
+
+
+def examine_pairs(
+    setting: Setting, verdicts: Sequence[Verdict]
+) -> Generator[Any, Any, list[Claim]]:
+    """Whether two regions stand in for each other, or are both needed."""
+    claims = []
+    for pair in combinations(verdicts, 2):
+        for kind, alike in (("either suffices", setting.keeps), ("both needed", setting.falls)):
+            fills = [
+                fill
+                for fill in pair[0].after
+                if fill.is_color and all(alike(one.after.get(fill, np.nan)) for one in pair)
+            ]
+            if not fills:
+                continue
+            fill = min(fills, key=lambda fill: sum(one.finding.effect(fill) for one in pair))
+            strokes = tuple(Stroke(one.finding.region, fill, one.finding.place) for one in pair)
+            (scores,) = yield [Repaint(strokes)]
+            both, alone = float(scores[setting.target]), [one.after[fill] for one in pair]
+            lost = setting.score - both
+            # Without either nearly all is lost that is lost without both, and that is a lot.
+            needed = lost >= 0.35 * setting.share and min(setting.score - x for x in alone) >= (
+                0.85 * lost
+            )
+            if setting.falls(both) and (kind == "either suffices" or needed):
+                numbers = {"before": setting.score, "first": alone[0], "second": alone[1]}
+                regions = pair[0].finding.region, pair[1].finding.region
+                claims.append(
+                    Claim(kind, regions, (fill,), setting.target, numbers | {"both": both})
+                )
+    return claims
+
+
+# ---- no finding at all
+
+
+def examine_nothing(setting: Setting) -> Generator[Any, Any, Claim | None]:
+    """Whether nothing matters: each quarter of the image is painted with each color."""
+    height, width = setting.image.shape[:2]
+    repaints = []
+    for top in (0, height // 2):
+        for left in (0, width // 2):
+            region = np.zeros((height, width), bool)
+            region[top : top + (height + 1) // 2, left : left + (width + 1) // 2] = True
+            repaints += [Repaint((Stroke(region, fill),)) for fill in setting.fills[:MOST_COLORS]]
+    answers = yield repaints
+    moved = [float(scores[setting.target]) - setting.score for scores in answers]
+    most = max(moved, key=abs)
+    if abs(most) >= max(0.1 * setting.share, 0.02 * setting.range):
+        return None
+    numbers = {"before": setting.score, "most": most}
+    return Claim("nothing matters", (), (), setting.target, numbers)
+
+
+# ---- what would change the decision
+
+
+@dataclass(frozen=True, eq=False)
+class Suggestion:
+    """A repaint that raises the class that is wanted."""
+
+    stroke: Stroke
+    before: NDArray[np.float32]  # (C,)
+    after: NDArray[np.float32]  # (C,)
+    target: int
+    control: Control | None = None
+
+    @property
+    def reaches(self) -> bool:
+        """Whether the model then says so."""
+        return bool(self.after.argmax() == self.target)
+
+
+def suggest(setting: Setting, findings: Sequence[Finding]) -> Generator[Any, Any, list[Suggestion]]:
+    """Try the fills that should raise the wanted class, and keep what does; best first."""
+    strokes = [
+        Stroke(finding.region, effect.fill, finding.place)
+        for finding in findings
+        for effect in sorted(finding.effects, key=lambda effect: -effect.value)[:MOST_ALTERNATIVES]
+        if effect.value > 0
+    ]
+    answers = (yield [Repaint((stroke,)) for stroke in strokes]) if strokes else []
+    helpful = [
+        Suggestion(stroke, setting.before, scores, setting.target)
+        for stroke, scores in zip(strokes, answers, strict=True)
+        if setting.rises(float(scores[setting.target]))
+    ]
+    helpful.sort(key=lambda one: -float(one.after[setting.target]))
+    best: dict[int, Suggestion] = {}  # one for each region
+    for one in helpful:
+        best.setdefault(id(one.stroke.region), one)
+    out = []
+    for one in best.values():
+        here = float(one.after[setting.target])
+        control = yield from compare_places(setting, (one.stroke,), here)
+        out.append(replace(one, control=control))
+    return out
+
+
+def search_flip(
+    setting: Setting, options: Sequence[Sequence[Stroke]], wanted: int | None
+) -> Generator[Any, Any, tuple[Repaint, Control] | None]:
+    """The smallest repaint found that makes the model say `wanted`, or just anything else.
+
+    Of each region one of its strokes may be painted. First each alone, then greedily the one more
+    that brings the decision nearest to changing; 31 calls at most, without the control.
+    """
+    before = int(setting.before.argmax())
+
+    def short_of(scores: NDArray[np.float32]) -> float:
+        """How much is missing; below zero, the decision has changed."""
+        aim = before if wanted is None else wanted
+        rivals = float(np.delete(scores, aim).max())
+        return float(scores[aim]) - rivals if wanted is None else rivals - float(scores[aim])
+
+    painted: tuple[Stroke, ...] = ()
+    left, n_left = [list(strokes) for strokes in options if strokes], MOST_CALLS
+    while left and n_left > 0:
+        repaints = [Repaint((*painted, stroke)) for strokes in left for stroke in strokes][:n_left]
+        n_left -= len(repaints)
+        answers = yield repaints
+        missing = [short_of(scores) for scores in answers]
+        changed = [n for n, lack in enumerate(missing) if lack < 0]
+        if changed:
+            best = min(changed, key=lambda n: repaints[n].share)
+            here = float(answers[best][setting.target])
+            control = yield from compare_places(setting, repaints[best].strokes, here)
+            return repaints[best], control
+        painted = repaints[int(np.argmin(missing))].strokes
+        left = [strokes for strokes in left if strokes[0].region is not painted[-1].region]
+    return None
+
+
+def options_of(verdicts: Sequence[Verdict], upwards: bool) -> list[list[Stroke]]:
+    """The strongest few fills of each finding, by what they did when they were tried."""
+    sign = -1 if upwards else 1
+    return [
+        [
+            Stroke(one.finding.region, fill, one.finding.place)
+            for fill in sorted(one.after, key=lambda fill: sign * one.after[fill])
+        ][:MOST_ALTERNATIVES]
+        for one in verdicts
+    ]

@@ -1,0 +1,89 @@
+"""Parameters: what the handlers of requests are given, checked."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import Depends, Query, Request
+from fastapi import Path as InPath
+
+from ..brief import Brief
+from ..errors import InputError
+from ..estimators import ESTIMATORS
+from ..record import Record
+from .jobs import Jobs
+from .order import make_brief
+from .shelf import Shelf
+from .uploads import MOST_MASKS
+
+JobId = Annotated[str, InPath(pattern="^[0-9a-f]{16}$")]
+Target = Annotated[int | None, Query(ge=0, lt=10_000, description="Class; the top one if left out")]
+EstimatorName = Annotated[str, Query(pattern=f"^({'|'.join(ESTIMATORS)})$")]
+NumberOrAuto = int | Literal["auto"]
+
+# Of a route, for the schema.
+PNG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/png": {}}}}
+BYTES: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
+BODY = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+
+
+async def jobs_of(request: Request) -> Jobs:
+    jobs: Jobs = request.app.state.jobs
+    return jobs
+
+
+async def shelf_of(request: Request) -> Shelf:
+    shelf: Shelf = request.app.state.shelf
+    return shelf
+
+
+TheJobs = Annotated[Jobs, Depends(jobs_of)]
+TheShelf = Annotated[Shelf, Depends(shelf_of)]
+
+
+def record_of(id: JobId, jobs: TheJobs) -> Record:
+    return jobs.record(id)
+
+
+TheRecord = Annotated[Record, Depends(record_of)]
+
+
+def brief_of(
+    colors: Annotated[str, Query(max_length=500)] = str(Brief.fills),
+    n_masks: Annotated[
+        NumberOrAuto, Query(description=f"Up to {MOST_MASKS:,}, or auto")
+    ] = Brief.n_masks,
+    tolerance: Annotated[
+        float, Query(gt=0, lt=10, description="Relative error that is good enough for auto")
+    ] = Brief.tolerance,
+    cap: Annotated[int, Query(ge=1, le=MOST_MASKS, description="Most masks of auto")] = Brief.cap,
+    target: Annotated[
+        str | None, Query(max_length=200, description="Class that auto looks at: label or index")
+    ] = None,
+    mask_prob: Annotated[
+        float | Literal["auto"],
+        Query(description="Chance that a cell is painted, 0.01 to 0.99, or auto"),
+    ] = Brief.mask_prob,
+    rows: Annotated[int, Query(ge=1, le=32, description="Cells down")] = Brief.grid[0],
+    columns: Annotated[int, Query(ge=1, le=32, description="Cells across")] = Brief.grid[1],
+    seed: Annotated[int, Query(ge=0, lt=2**53)] = Brief.seed,
+    batch_size: Annotated[
+        NumberOrAuto, Query(description="Images that the model is shown at once, or auto")
+    ] = Brief.batch_size,
+) -> Brief:
+    if n_masks != "auto" and not 1 <= n_masks <= MOST_MASKS:
+        raise InputError(f"n_masks is {n_masks}, but 1 to {MOST_MASKS:,} or auto is needed.")
+    if mask_prob != "auto" and not 0.01 <= mask_prob <= 0.99:
+        raise InputError(f"mask_prob is {mask_prob}, but 0.01 to 0.99 or auto is needed.")
+    return make_brief(
+        fills=colors,
+        grid=(rows, columns),
+        mask_prob=mask_prob,
+        seed=seed,
+        n_masks=n_masks,
+        tolerance=tolerance,
+        cap=cap,
+        target=target,
+        batch_size=batch_size,
+    )
+
+
+TheBrief = Annotated[Brief, Depends(brief_of)]

@@ -1,0 +1,235 @@
+"""`run_study`: a study from one call, on the cores of this machine or on a cluster."""
+
+import importlib.util
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ..brief import CAP, TOLERANCE, Amount, Brief, Chance
+from ..cores import n_cores
+from ..errors import InputError
+from ..estimators import DEFAULT
+from ..metrics import STEP
+from ..model import Model
+from ..runtimes import Numbers, load_model
+from ..scores import ScoreKind
+from .baselines import LIME_SAMPLES
+from .crew import TIMEOUT, Crew, Inline, OnRay, Processes, Recipe, run
+from .datasets import SPLIT, open_dataset
+from .results import TABLE, read_table, write_results
+from .storage import Storage
+from .study import Study, sample
+from .tasks import N_MASKS, PAPERS, Protocol, Worker
+
+RETRIES = 2
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """Where the results of a study are, and what they say in short."""
+
+    path: str  # of the table, a Parquet file
+    summary: tuple[str, ...]  # lines of Markdown
+    n_images: int
+    n_failed: int
+
+    def table(self) -> Any:
+        """The table, as pyarrow has it: a row per image, method and estimator."""
+        return read_table(Storage(self.path))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the table; a failed image's have an `error` and no numbers."""
+        found: list[dict[str, Any]] = self.table().to_pylist()
+        return found
+
+
+def run_study(
+    data: Path | str,
+    model: Any = "demo",
+    *,
+    out: Path | str,
+    methods: str | Sequence[str] = ("lime", "rise", "mcrise"),
+    images: int | None = None,
+    n_masks: Amount = N_MASKS,
+    tolerance: float = TOLERANCE,
+    cap: int = CAP,
+    seed: int = 0,
+    split: str = SPLIT,
+    estimators: str | Sequence[str] = (DEFAULT,),
+    fills: str | Sequence[str] = "rgbwk",
+    grid: int | tuple[int, int] = (8, 8),
+    mask_prob: Chance = PAPERS,
+    batch_size: int = 32,
+    step: float = STEP,
+    lime_samples: int = LIME_SAMPLES,
+    best_color: bool = False,
+    workers: int | None = None,
+    ray: str | None = None,
+    timeout: float = TIMEOUT,
+    retries: int = RETRIES,
+    keep_going: bool = False,
+    retry_failed: bool = False,
+    overwrite: bool = False,
+    progress: bool = False,
+    labels: Sequence[str] | Path | str | None = None,
+    size: int | tuple[int, int] | None = None,
+    short_side: int | None = None,
+    filter: Literal["nearest", "bilinear", "bicubic", "lanczos", "area"] | None = None,
+    scale: float | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+    layout: Literal["NCHW", "NHWC"] | None = None,
+    channels: Literal["rgb", "bgr"] | None = None,
+    name: str | None = None,
+    scores: ScoreKind | None = None,
+    softmax: bool | None = None,
+    sigmoid: bool | None = None,
+) -> StudyResult:
+    """Explain many images by several methods and measure how good each explanation is.
+
+    `data` is GTSRB, a folder of images or of class folders, or a CSV file of path and label, here
+    or at an address such as `s3://bucket/images`; `images` of them are drawn at random, by default
+    all are taken. The results go to the folder `out`, and a study that was killed there goes on:
+    no finished image is done again.
+
+    `model` and what is said of it are as for `load_model`. A path, `demo` or `package.module:name`
+    is loaded by each of `workers` processes (by default one per core), or of the actors of the Ray
+    cluster at the address `ray` ("" starts one here). A callable cannot be sent to other processes
+    and is asked in this one, without `timeout`; it is known by its name only, so take another `out`
+    when it has changed.
+
+    What is painted, how often and on which grid is as for `explain`, but for the paper's
+    `mask_prob`: it is one for all images, so that they compare, while "auto" chooses for each.
+    `estimators` are those of the method `mcrise`, `step` is the share of the pixels changed at once
+    in a curve, and `best_color` also paints for the other methods with the one color that serves
+    them best.
+
+    A task that takes longer than `timeout` seconds, raises or kills its process is tried `retries`
+    times more. Then it ends the study; with `keep_going` its image becomes rows with the reason,
+    and `retry_failed` tries such images again.
+    """
+    protocol = Protocol(
+        methods=tuple(sorted(words(methods))),
+        brief=Brief(
+            fills=fills if isinstance(fills, str) else ",".join(map(named, fills)),
+            grid=(grid, grid) if isinstance(grid, int) else grid,
+            mask_prob=mask_prob,
+            seed=seed,
+            n_masks=n_masks,
+            tolerance=tolerance,
+            cap=cap,
+            batch_size=batch_size,
+        ),
+        estimators=tuple(sorted(words(estimators))),
+        step=step,
+        lime_samples=lime_samples,
+        best_color=best_color,
+    )
+    in_memory = not isinstance(model, str | Path)
+    check_work(workers, ray, timeout, retries, in_memory)
+    check_packages(protocol)
+    place = Storage(out)
+    if os.path.abspath(out) == os.path.abspath(data):
+        raise InputError(f"The images are in {data} themselves: choose another --out.")
+    examples = sample(open_dataset(data, split), images, seed)
+    said: dict[str, Any] = {
+        "labels": labels,
+        "size": size,
+        "short_side": short_side,
+        "filter": filter,
+        "scale": scale,
+        "mean": mean,
+        "std": std,
+        "layout": layout,
+        "channels": channels,
+        "name": name,
+        "scores": scores,
+        "softmax": softmax,
+        "sigmoid": sigmoid,
+    }
+    known = load_model(model, **said, threads=None if in_memory else 1)
+    study = Study(
+        examples,
+        protocol,
+        known.identity,
+        known.labels,
+        place,
+        data=f"{data if Storage(data).remote else os.path.abspath(data)} ({split})",
+        keep_going=keep_going,
+        retries=retries,
+        retry_failed=retry_failed,
+        overwrite=overwrite,
+    )
+    if not study.complete:
+        if in_memory:
+            crew: Crew = Inline(Worker(known, protocol))
+        else:
+            recipe = Recipe(str(model), said, protocol, known.identity)
+            crew = crew_of(recipe, workers, ray, timeout)
+        for _ in watched(run(study, crew), progress):
+            pass
+    summary = write_results(study, notes_of(known, data, images, len(examples)))
+    return StudyResult((place / TABLE).path, tuple(summary), len(examples), study.n_failed)
+
+
+def crew_of(recipe: Recipe, workers: int | None, ray: str | None, timeout: float) -> Crew:
+    if ray is not None:
+        return OnRay(recipe, ray or None, workers, timeout)
+    return Processes(recipe, workers or n_cores(), timeout)
+
+
+def watched(work: Iterator[Study], progress: bool) -> Iterator[Study]:
+    """A study with a bar, where one is wanted."""
+    if not progress:
+        return work
+    from .progress import with_study_progress
+
+    return with_study_progress(work)
+
+
+def notes_of(model: Model, data: Path | str, n_asked: int | None, n_images: int) -> list[str]:
+    notes = list(model.notes)
+    if n_asked is not None and n_asked > n_images:
+        notes.append(f"{n_asked} images were asked for, and {data} holds {n_images}")
+    return notes
+
+
+# ---- what is refused at the call
+
+
+def words(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Names, also where they come in one string with commas between."""
+    return tuple(given.replace(" ", "").split(",") if isinstance(given, str) else given)
+
+
+def named(fill: Any) -> str:
+    if not isinstance(fill, str):
+        raise InputError(
+            f"A fill is {fill!r}, but those of a study go by name, as in red, #0f0 or blur:8."
+        )
+    return fill
+
+
+def check_work(
+    workers: int | None, ray: str | None, timeout: float, retries: int, in_memory: bool
+) -> None:
+    if workers is not None and workers < 1:
+        raise InputError(f"{workers} workers were asked for, but at least 1 is needed.")
+    if not timeout > 0:
+        raise InputError(f"The timeout is {timeout:g} seconds, but it must be above 0.")
+    if retries < 0:
+        raise InputError(f"{retries} retries were asked for, but 0 is the least.")
+    if in_memory and (ray is not None or workers not in (None, 1)):
+        raise InputError(
+            "A model in memory cannot be sent to other processes: give its path or "
+            "package.module:name, or leave workers and ray out."
+        )
+
+
+def check_packages(protocol: Protocol) -> None:
+    """Say what is missing before the work, not after it."""
+    for package, needed in (("pyarrow", True), ("lime", "lime" in protocol.methods)):
+        if needed and importlib.util.find_spec(package) is None:
+            raise InputError(f"A study needs {package}: pip install 'mcrise[study]'.")

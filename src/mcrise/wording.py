@@ -1,0 +1,153 @@
+"""Wording: what trials came to, in sentences a person would write. At most two lines a finding."""
+
+from collections.abc import Sequence
+
+from .claims import Claim, in_words, join, sentence_case
+from .examining import Control, Suggestion, Verdict
+from .record import Record
+
+# What a finding comes to, most telling first; the first claim that was made heads the sentence.
+HEADLINES = {
+    "brightness": "its brightness matters, not its hue",
+    "finds color": "the model looks for {fills} here and finds it",
+    "saturation": "its saturation matters",
+    "hue": "its hue matters",
+    "sharpness": "its sharpness matters",
+    "color": "its color matters, not its texture",
+    "structure": "its texture or shape matters, not only its color",
+    "missing color": "the model misses {fills} here",
+    "obstacle": "what is there is in the way",
+    "saturation obstacle": "its saturation is in the way",
+    "hue obstacle": "its hue is in the way",
+    "sharpness obstacle": "its sharpness is in the way",
+    "raises": "its color is in the way",
+    "lowers": "it matters",
+}
+
+
+def finding_lines(verdict: Verdict, label: str) -> list[str]:
+    """What came of trying a finding: what matters there and how that was tried."""
+    return [
+        f"{verdict.finding.where}: {headline(verdict)}. {movement(verdict, label)}",
+        *filter(None, [" ".join(filter(None, [others(verdict), specificity(verdict)]))]),
+    ]
+
+
+def headline(verdict: Verdict) -> str:
+    kind = next((kind for kind in HEADLINES if verdict.claim(kind)), None)
+    if kind is None:  # only together with another finding
+        return "alone it is not needed"
+    if kind == "structure" and keeps(verdict, verdict.mixed):
+        return "its mix of colors matters, not how they are arranged"
+    if kind in ("lowers", "raises") and verdict.control and not verdict.control.fill.is_color:
+        does = "matters" if kind == "lowers" else "is in the way"
+        return f"its {verdict.control.fill.takes} {does}"
+    claim = verdict.claim(kind)
+    assert claim is not None
+    return HEADLINES[kind].format(fills=join([fill.name for fill in claim.fills], "or"))
+
+
+def keeps(verdict: Verdict, score: float) -> bool:
+    return score >= 0.9 * verdict.before
+
+
+def movement(verdict: Verdict, label: str) -> str:
+    """`Painted blue: 'stop' 0.89 → 0.05; with its own mean color 0.88.`"""
+    before = f"{verdict.before:.2f}"
+    if verdict.control is None:
+        scores = list(verdict.after.values())
+        span = f"{min(scores):.2f} to {max(scores):.2f}"
+        return f"{label!r} is {before} as it is and {span} under the colors tried."
+    main = verdict.control.fill
+    own = f"with its own mean color ({verdict.own_color.name}) {verdict.own_mean:.2f}"
+    if verdict.claim("structure"):
+        own += f", its pixels shuffled {verdict.mixed:.2f}"
+    return f"Painted {main.name}: {label!r} {before} → {verdict.control.here:.2f}; {own}."
+
+
+def others(verdict: Verdict) -> str:
+    """What the other colors did: those that move the score as the main one does, and those kept."""
+    if verdict.control is None:
+        return ""
+    fills = list(verdict.after)
+    moving = verdict.claim("lowers") or verdict.claim("raises")
+    assert moving is not None
+    verb = "lower" if moving.kind == "lowers" else "raise"
+    words = []
+    if len(moving.fills) > 1:
+        words.append(f"{sentence_case(in_words(moving.fills, fills))} {verb} it.")
+    if (kept := verdict.claim("as good")) and not verdict.claim("finds color"):
+        scores = [verdict.after[fill] for fill in kept.fills]
+        named = sentence_case(in_words(kept.fills, fills))
+        are = "is" if len(kept.fills) == 1 else "are"
+        words.append(f"{named} {are} as good as the original ({span_of(scores)}).")
+    return " ".join(words)
+
+
+def specificity(verdict: Verdict) -> str:
+    if verdict.control is None:
+        return ""
+    if verdict.control.verdict == "no control possible":
+        share = f"{100 * verdict.finding.share:.0f} %"
+        return f"No control possible: at {share} of the image it fits nowhere else often enough."
+    return control_words(verdict.control)
+
+
+def control_words(control: Control) -> str:
+    """`The same patch elsewhere: 0.86 (0.80 to 0.89, 19 places): confirmed.`"""
+    if control.verdict == "no control possible":
+        return "No control possible: the patch fits nowhere else often enough."
+    middle = sorted(control.there)[len(control.there) // 2]
+    if control.verdict == "not specific":
+        nearest = min(control.there, key=lambda score: abs(score - control.here))
+        return f"Not specific: the same patch elsewhere gives {nearest:.2f}."
+    span = f"{min(control.there):.2f} to {max(control.there):.2f}"
+    return (
+        f"The same patch elsewhere: {middle:.2f} ({span}, {len(control.there)} places): confirmed."
+    )
+
+
+def pair_line(claim: Claim, numbers: Sequence[int], label: str) -> str:
+    """What two findings are to each other."""
+    one, other = numbers
+    said = f"Both {one} and {other} are needed"
+    if claim.kind == "either suffices":
+        said = f"Either of {one} and {other} suffices"
+    first, second, both = (f"{claim.numbers[name]:.2f}" for name in ("first", "second", "both"))
+    fill = claim.fills[0].name
+    return f"{said}: {fill} on one leaves {label!r} at {first} or {second}, on both at {both}."
+
+
+def nothing_line(claim: Claim, label: str) -> str:
+    moved = abs(claim.numbers["most"])
+    return (
+        f"Nothing here matters: {label!r} is {claim.numbers['before']:.2g}, and no color on any "
+        f"quarter of the image moves it by more than {moved:.2g}."
+    )
+
+
+def too_little_line(verdicts: Sequence[Verdict], label: str) -> str:
+    """What the map shows, but matters too little when it is painted alone."""
+    scores = [score for verdict in verdicts for score in verdict.after.values()]
+    places = join(list(dict.fromkeys(one.finding.place for one in verdicts)), "and")
+    return (
+        f"Painted alone, {places} {'matters' if len(verdicts) == 1 else 'matter'} too little: "
+        f"{label!r} {verdicts[0].before:.2f} becomes {span_of(scores)}."
+    )
+
+
+def suggestion_line(one: Suggestion, record: Record) -> str:
+    """Whether a repaint raises the wanted class, and whether the model then says so."""
+    before, after = one.before[one.target], one.after[one.target]
+    label = record.label(one.target)
+    says = record.label(int(one.after.argmax()))
+    then = f"and the model says {says!r}" if one.reaches else f"but the model still says {says!r}"
+    control = f" {control_words(one.control)}" if one.control else ""
+    return (
+        f"{sentence_case(one.stroke.words)}: {label!r} {before:.2f} → {after:.2f}, {then}.{control}"
+    )
+
+
+def span_of(scores: Sequence[float]) -> str:
+    low, high = f"{min(scores):.2f}", f"{max(scores):.2f}"
+    return low if low == high else f"{low} to {high}"

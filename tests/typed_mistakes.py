@@ -1,0 +1,35 @@
+"""What mypy must refuse in a user's script, line by line: `test_api.py` has it checked, not run."""
+
+import mcrise
+from mcrise import Record, Solid, explain, load_model
+
+
+def predict(images: object) -> list[list[float]]:
+    return [[0.5, 0.5]]
+
+
+record: Record = explain("photo.png", predict)
+
+explain("photo.png", predict, n_masks="plenty")  # expect error
+explain("photo.png", predict, n_mask=64)  # expect error
+explain("photo.png", predict, fills=[1, 2])  # expect error
+explain("photo.png", predict, grid=(4, 4, 4))  # expect error
+explain("photo.png", predict, scores="logits")  # expect error
+explain("photo.png", predict, save=3)  # expect error
+explain(["a.png", "b.png"], predict).maps()  # expect error
+mcrise.steps("photo.png", predict, batch_size="fast")  # expect error
+mcrise.steps("photo.png", predict, mask_prob="half")  # expect error
+mcrise.grow(record, predict, target=[1])  # expect error
+load_model("m.onnx", layout="NWHC")  # expect error
+load_model("m.onnx", filter="sinc")  # expect error
+load_model("m.onnx", softmax="yes")  # expect error
+load_model("m.onnx", shortside=256)  # expect error
+record.maps(estimator=3)  # expect error
+record.maps(against=[1])  # expect error
+record.maps([0, 1]).plot()  # expect error
+record.maps()[0]  # expect error
+record.maps().plot(vmax="large")  # expect error
+mcrise.measure(record, predict, metrics=3)  # expect error
+mcrise.run_study("images", predict)  # expect error
+mcrise.merge(record)  # expect error
+Solid("red")  # expect error

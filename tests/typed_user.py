@@ -1,0 +1,137 @@
+"""A user's script with all of the Python API: `test_api.py` runs it and has mypy check it."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+import mcrise
+from mcrise import Blur, Geometry, Maps, Model, Record, Solid
+
+Floats = NDArray[np.float64]
+
+
+def predict(images: NDArray[np.uint8]) -> Floats:
+    """Whether the middle is red: scores (N, 2)."""
+    red = images[:, 8:24, 8:24, 0].mean(axis=(1, 2)) / 255
+    return np.stack([red, 1 - red], axis=1)
+
+
+def embed(images: NDArray[np.uint8]) -> Floats:
+    """The mean color as an embedding (N, 3)."""
+    return np.asarray(images.mean(axis=(1, 2)))
+
+
+def explain_in_every_way(photo: NDArray[np.uint8], folder: Path) -> Record:
+    picture = Image.fromarray(photo)
+    picture.save(folder / "photo.png")
+    records: list[Record] = [
+        mcrise.explain(photo, predict, n_masks=64),
+        mcrise.explain(picture, predict, n_masks=64, fills="red,#00ff7f,blur:8"),
+        mcrise.explain(folder / "photo.png", predict, n_masks=64, fills=["red", "#0f0"]),
+        mcrise.explain("photo.png", predict, n_masks=64, fills=[Solid((9, 99, 199)), Blur(4)]),
+        mcrise.explain(photo, predict, n_masks=64, fills=mcrise.parse_fills("gray,hue:120,noise")),
+        mcrise.explain(photo, predict, n_masks=64, colors=["red", "black"], grid=4, seed=7),
+        mcrise.explain(photo, predict, n_masks=64, colors="cube8", grid=(4, 6), mask_prob=0.3),
+        mcrise.explain(photo, predict, n_masks=64, batch_size="auto", target=1),
+        mcrise.explain(photo, "demo", n_masks=64, target="stop"),
+        mcrise.explain(photo, lambda images: 9 * predict(images), n_masks=64, softmax=True),
+        mcrise.explain(photo, embed, n_masks=64, scores="any", size=32, mean=0.5, std=(1, 1, 2)),
+    ]
+    several: list[Record] = mcrise.explain([photo, picture, "photo.png"], predict, n_masks=64)
+    assert len(several) == 3
+    assert all(record.n_masks == 64 for record in records + several)
+
+    record = mcrise.explain(
+        photo,
+        predict,
+        labels=["red", "other"],
+        n_masks="auto",
+        tolerance=0.5,
+        cap=512,
+        save=folder / "run.npz",
+        progress=False,
+    )
+    for grown in mcrise.steps(photo, predict, n_masks=128, labels=["red", "other"]):
+        assert grown.goal == 128
+    for grown in mcrise.grow(record, predict, n_masks=576):
+        assert grown is record
+    return record
+
+
+def look(record: Record, folder: Path) -> None:
+    maps: Maps = record.maps("red")
+    both: list[Maps] = record.maps(["red", 1], estimator="centered")
+    difference = record.maps("red", against="other")
+    assert (both[1].label, difference.label) == ("other", "red − other")
+    labels: list[str] = [prediction.label for prediction in record.top(2)]
+    assert [one.label for one in record.maps(labels)] == labels
+    values: NDArray[np.float32] = maps["red"]
+    assert values.shape == maps.values.shape[1:] == maps.se.shape[1:]
+    assert maps.relative_error >= 0
+
+    maps.plot().savefig(folder / "maps.png")
+    figure, axes = plt.subplots(1, 2)
+    for axis, one in zip(axes, both, strict=True):
+        one.plot(ax=axis, vmax=0.1, cmap="PuOr")
+    plt.close(figure)
+
+    reading: mcrise.Reading = mcrise.read_maps(record, "red")
+    assert reading.maps.label == "red"
+    mcrise.compare(record, "other", "red")
+    curves: dict[str, mcrise.Curve] = mcrise.measure(
+        record, predict, "red", metrics=["deletion", "ca_deletion"], fill=Solid((0, 0, 0)), step=0.1
+    )
+    assert 0 <= curves["deletion"].area <= 1
+
+
+def bring_models(photo: NDArray[np.uint8]) -> None:
+    sized = Model(predict, Geometry(size=(32, 32), short_side=40), labels=("red", "other"))
+    loaded: Model = mcrise.load_model(
+        predict, size=(32, 32), filter="bicubic", channels="rgb", layout="NHWC", sigmoid=True
+    )
+    for model in (sized, loaded, mcrise.load_model("demo", threads=1)):
+        assert mcrise.explain(photo, model, n_masks=64).n_masks == 64
+
+
+def keep(record: Record, photo: NDArray[np.uint8], folder: Path) -> None:
+    record.save(folder / "again.npz")
+    again: Record = mcrise.load(folder / "again.npz")
+    whole = mcrise.merge([record, again])
+    assert whole.n_masks == record.n_masks
+    plan: mcrise.Plan = mcrise.Brief(fills="red,blue", grid=(4, 4)).plan(photo)
+    assert plan.n_fills == 2
+    try:
+        mcrise.explain(photo, predict, target="no such class")
+    except mcrise.InputError as error:
+        print(error)
+
+
+def many_images(folder: Path) -> None:
+    images = folder / "images"
+    images.mkdir()
+    for name, color in {"red": (250, 20, 20), "blue": (20, 20, 250), "pink": (250, 90, 90)}.items():
+        Image.new("RGB", (32, 32), color).save(images / f"{name}.png")
+    result: mcrise.StudyResult = mcrise.run_study(
+        images, predict, out=folder / "study", methods="mcrise", n_masks=64, step=0.25
+    )
+    assert (result.n_images, result.n_failed) == (3, 0)
+    gallery: mcrise.Gallery = mcrise.open_gallery(images, embed)
+    match: mcrise.Match = mcrise.match(images / "red.png", gallery, embed, distance="cosine")
+    assert match.path.name == "pink.png"
+    mcrise.explain(images / "red.png", match.model, n_masks=64, mask_prob=0.1)
+
+
+def main(folder: Path) -> None:
+    photo = np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8)
+    record = explain_in_every_way(photo, folder)
+    look(record, folder)
+    bring_models(photo)
+    keep(record, photo, folder)
+    many_images(folder)
+
+
+if __name__ == "__main__":
+    main(Path())
