@@ -31,7 +31,7 @@ from mcrise.images import unit_float
 from mcrise.model import Model
 from mcrise.reading import read_maps
 from mcrise.record import Record
-from mcrise.study.datasets import gtsrb, open_dataset, truth_of
+from mcrise.study.datasets import gtsrb, open_dataset
 from mcrise.trials import compare, try_reading
 from networks import efficientnet
 from table import report
@@ -173,8 +173,10 @@ def signs(n_images: int, seed: int) -> list[tuple[str, int | None]]:
 
 
 def photographs(n_images: int, model: Model) -> list[tuple[str, int | None]]:
-    examples = open_dataset(DATA / "imagenet" / "images")
-    return [(one.path, truth_of(one, model.labels)) for one in examples[-n_images:]]
+    """Their files are named after the class: `n01443537_goldfish.JPEG`."""
+    numbers = {label.split()[0]: n for n, label in enumerate(model.labels or ())}
+    examples = open_dataset(DATA / "imagenet" / "images")[-n_images:]
+    return [(one.path, numbers.get(Path(one.path).name.split("_")[0])) for one in examples]
 
 
 def photograph_model() -> Model:

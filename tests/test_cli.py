@@ -168,3 +168,11 @@ def test_more_continues_a_finished_run_where_it_lies(image, capsys):
         0.01,
     )
     assert "Cap of 256 masks reached" in capsys.readouterr().out
+
+
+def test_show_elsewhere_names_the_record_that_is_there(image, tmp_path, capsys):
+    run("explain", image, "--model", "demo", "--n-masks", 64, "--quiet")
+    run("show", f"{image}.mcrise", "--out", tmp_path / "drawn")
+    shown = capsys.readouterr().out
+    assert f"record: {image}.mcrise/run.npz" in shown
+    assert (tmp_path / "drawn" / "maps.png").exists()

@@ -161,6 +161,15 @@ def test_targets_are_found_by_index_label_and_default(record):
         record.resolve(7)
 
 
+def test_a_name_of_two_classes_is_refused_with_their_indices():
+    """As crane of ImageNet, a bird and a machine: the first was taken silently."""
+    record = mcrise.explain(photo(16, 16), MODEL, n_masks=CHUNK, labels=["crane", "crane"])
+    with pytest.raises(
+        InputError, match="'crane' is the name of 2 classes: give the index, 0 or 1"
+    ):
+        record.maps("crane")
+
+
 def test_labels_must_be_as_many_as_scores():
     with pytest.raises(InputError, match="3 labels, but the model gives 2"):
         mcrise.explain(photo(16, 16), MODEL, n_masks=CHUNK, labels=["a", "b", "c"])

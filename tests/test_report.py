@@ -3,15 +3,17 @@
 import html
 import os
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 import mcrise
 from mcrise.cli import cli
-from mcrise.estimators import ESTIMATORS
+from mcrise.estimators import ESTIMATORS, find_estimator
 from mcrise.packing import runs
 from mcrise.reading import read_maps
 from mcrise.report import Chapter, render
@@ -97,6 +99,25 @@ def test_the_command_writes_the_report_with_what_was_tried(record, tmp_path):
     assert f"{verdict.before:.3f} → {verdict.control.here:.3f}" in text
     assert "(untried)" not in text
     assert "mcrise explain stop.png --model SPEC --target 1" in text
+
+
+def test_the_command_to_make_it_again_names_the_folder_where_that_was_chosen(record, tmp_path):
+    image = tmp_path / "photo.png"
+    Image.fromarray(record.view.pixels).save(image)
+    own = mcrise.explain(image, PatchModel(slice(60, 160), slice(60, 160)), n_masks=64)
+    own.save(tmp_path / "elsewhere" / "run.npz")
+    out = tmp_path / "report.html"
+    CliRunner().invoke(cli, ["report", str(tmp_path / "elsewhere"), "-o", str(out)])
+    text = out.read_text()
+    assert "mcrise explain photo.png --model SPEC" in text
+    assert "--out elsewhere" in text
+
+
+def test_rise_is_read_alike_by_the_report_the_command_and_the_page(record):
+    readable = find_estimator("rise").reading.name
+    said = read_maps(record, 1, readable).lines()[1].partition(". ")[2]
+    untouched = replace(record, answers={})
+    assert html.escape(said) in render([Chapter("x", untouched, [1])], "rise")
 
 
 def test_a_report_can_be_made_with_every_estimator(record):
