@@ -110,7 +110,8 @@ def assert_numbers_of(page, maps, row, column):
 
 def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp_path):
     demo = mcrise.load_model("demo")
-    held = Held(demo, 1 + 128 + 32)  # two chunks, and the first batch again
+    n_tried = len(mcrise.explain(sign_bytes(), demo, n_masks=64).pilot)
+    held = Held(demo, 1 + 128 + 32 + 64 * n_tried)  # two chunks, a batch again, and the pilot
     (tmp_path / "my sign.png").write_bytes(sign_bytes())
     with served(page, tmp_path / "data", {"demo": replace(demo, predict=held)}) as (address, jobs):
         try:

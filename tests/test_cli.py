@@ -142,7 +142,8 @@ def test_ctrl_c_keeps_what_was_computed(image, monkeypatch, capsys):
     impatient.calls = 0
     original = mcrise.Model.scores
     monkeypatch.setattr(mcrise.Model, "scores", impatient)
-    argv = ["mcrise", "explain", str(image), "--model", "demo", "--n-masks", "640"]
+    argv = ["mcrise", "explain", str(image), "--model", "demo", "--n-masks", "640",
+            "--mask-prob", "0.5"]  # fmt: skip
     monkeypatch.setattr(sys, "argv", argv)
     with pytest.raises(SystemExit) as stopped:
         main()
