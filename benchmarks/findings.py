@@ -4,7 +4,7 @@
     python benchmarks/findings.py --sets signs --images 10
 
 The reading finds and tries its claims with one seed of masks. The judge paints with hard edges the
-region moved by a quarter of a cell in a direction drawn at random, and in places that the reading
+region moved by a quarter of a cell at an angle drawn at random, and in places that the reading
 did not use: how often does a fresh place as much as a confirmed finding; do regions whose texture
 is said to matter lose more than a tenth of the score under their own mean color; do fills called as
 good as the original keep nine tenths; and does `compare` help on wrong images? Intervals are over
@@ -66,9 +66,13 @@ class Counts:
 
 
 def moved(region: Region, cell: tuple[int, int], chance: np.random.Generator) -> Region:
-    """A region moved by a quarter of a cell, in one of four directions."""
-    axis, sign = int(chance.integers(2)), int(chance.choice([-1, 1]))
-    return np.roll(region, sign * max(cell[axis] // 4, 1), axis) if region.any() else region
+    """A region moved by a quarter of a cell at any angle, what leaves the image cut off."""
+    angle = 2 * np.pi * chance.random()
+    pad = max(cell)
+    top = pad - round(np.sin(angle) * cell[0] / 4)
+    left = pad - round(np.cos(angle) * cell[1] / 4)
+    out = np.pad(region, pad)[top : top + region.shape[0], left : left + region.shape[1]]
+    return out if out.any() else region
 
 
 def painted(image: NDArray[Any], region: Region, color: NDArray[Any]) -> NDArray[Any]:
@@ -173,9 +177,12 @@ def signs(n_images: int, seed: int) -> list[tuple[str, int | None]]:
 
 
 def photographs(n_images: int, model: Model) -> list[tuple[str, int | None]]:
-    """Their files are named after the class: `n01443537_goldfish.JPEG`."""
+    """Their files are named after the class: `n01443537_goldfish.JPEG`.
+
+    The last 40 were looked at when the rules were made: figures are of the first.
+    """
     numbers = {label.split()[0]: n for n, label in enumerate(model.labels or ())}
-    examples = open_dataset(DATA / "imagenet" / "images")[-n_images:]
+    examples = open_dataset(DATA / "imagenet" / "images")[:n_images]
     return [(one.path, numbers.get(Path(one.path).name.split("_")[0])) for one in examples]
 
 
@@ -241,7 +248,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, help="of each set  [default: 50 and 40]")
     parser.add_argument("--n-masks", type=int, default=512)
     parser.add_argument("--mask-probs", default="0.5,0.2")
-    parser.add_argument("--seed", type=int, default=1, help="chooses the signs; 0 is development")
+    parser.add_argument("--seed", type=int, default=2, help="chooses the signs; 0 is development")
     parser.add_argument("--skip-compare", action="store_true")
     given = parser.parse_args()
     rows, comparisons = [], []

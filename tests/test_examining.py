@@ -5,9 +5,10 @@ import pytest
 
 import mcrise
 from judge import is_said, judge
-from mcrise.examining import FEWEST_PLACES
+from mcrise.examining import FEWEST_PLACES, Setting, kept_nearby
+from mcrise.fills import Solid
 from mcrise.reading import read_maps
-from mcrise.repaints import N_PLACES, elsewhere
+from mcrise.repaints import N_PLACES, beside, elsewhere
 from mcrise.trials import compare, try_reading
 from planted import Counting
 from zoo import KINDS, draw_case
@@ -107,3 +108,39 @@ def test_what_any_patch_would_do_is_not_confirmed():
     record = mcrise.explain(image, anywhere_red, n_masks=2048, mask_prob=0.1, grid=4)
     tried = try_reading(record, read_maps(record, 0), anywhere_red)
     assert all(not verdict.confirmed for verdict in tried.verdicts)
+
+
+def test_a_region_beside_itself_is_moved_by_a_quarter_of_a_cell_and_cut_off_at_the_rim():
+    region = np.zeros((16, 24), bool)
+    region[0:4, 10:14] = True
+    up, down, left, right = beside(region, cell=(8, 12))
+    np.testing.assert_array_equal(np.argwhere(up).min(axis=0), (0, 10))
+    assert up.sum() == 8  # two of four rows have left the image
+    np.testing.assert_array_equal(down[2:6, 10:14], True)
+    np.testing.assert_array_equal(left[0:4, 7:11], True)
+    np.testing.assert_array_equal(right[0:4, 13:17], True)
+    assert [one.sum() for one in (down, left, right)] == [16] * 3
+
+
+def test_a_color_that_does_only_exactly_there_is_not_as_good_as_the_original():
+    """Both leave the score where the finding is; black a quarter of a cell above it does not."""
+    region = np.zeros((32, 32), bool)
+    region[12:20, 12:20] = True
+    image, red, black = np.zeros((32, 32, 3), np.uint8), Solid((255, 0, 0)), Solid((0, 0, 0))
+    setting = Setting(image, (8, 8), (red, black), 0, np.array([0.9, 0.1], np.float32), 1.0, ())
+    asked = []
+
+    def answer(repaint):
+        (stroke,) = repaint.strokes
+        asked.append(stroke)
+        fatal = stroke.fill == black and stroke.region[10, 12]
+        return np.array([0.2 if fatal else 0.9, 0.0])
+
+    script, answers = kept_nearby(setting, region, [red, black]), None
+    try:
+        while True:
+            answers = [answer(repaint) for repaint in script.send(answers)]
+    except StopIteration as end:
+        kept = end.value
+    assert kept == [red]
+    assert len(asked) == 2 + 2 + 3  # softly, above, and what is left the three other ways

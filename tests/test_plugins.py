@@ -138,11 +138,15 @@ def test_a_fill_from_another_package_is_painted_saved_and_shown_by_the_command(o
     )
 
 
-def test_processes_started_anew_have_it_too(outside, tmp_path):
+ELSEWHERE = pytest.mark.parametrize("where", [("--workers", 1), ("--ray",)])
+
+
+@ELSEWHERE
+def test_processes_started_anew_have_it_too(where, outside, tmp_path):
     (tmp_path / "images").mkdir()
     stop().save(tmp_path / "images" / "stop.png")
     done = run("study", tmp_path / "images", "--colors", "red,sepia", "--methods", "mcrise",
-               "--n-masks", 64, "--workers", 1, "--step", 0.2, "--out", tmp_path / "out",
+               "--n-masks", 64, "--step", 0.2, "--out", tmp_path / "out", *where,
                path=outside)  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = pyarrow.parquet.read_table(tmp_path / "out" / "results.parquet").to_pydict()
@@ -258,12 +262,13 @@ def test_its_maps_are_made_read_and_compared_like_any_other(median, monkeypatch)
     assert read_maps(record, 0, "median-of-groups").findings
 
 
-def test_workers_of_a_study_have_it_too(median, tmp_path):
+@ELSEWHERE
+def test_workers_of_a_study_have_it_too(where, median, tmp_path):
     (tmp_path / "images").mkdir()
     stop().save(tmp_path / "images" / "stop.png")
     done = run("study", tmp_path / "images", "--estimators", "median-of-groups,centered",
-               "--methods", "mcrise", "--n-masks", 128, "--workers", 1, "--step", 0.2,
-               "--out", tmp_path / "out", path=median)  # fmt: skip
+               "--methods", "mcrise", "--n-masks", 128, "--step", 0.2,
+               "--out", tmp_path / "out", *where, path=median)  # fmt: skip
     assert done.returncode == 0, done.stderr
     table = pyarrow.parquet.read_table(tmp_path / "out" / "results.parquet").to_pydict()
     assert table["estimator"] == ["centered", "median-of-groups"]

@@ -21,7 +21,7 @@ from .claims import CLAIM_KINDS, Claim
 from .fills import Fill, Gray, Solid
 from .images import unit_float
 from .reading import Finding
-from .repaints import Region, Repaint, Stroke, elsewhere, own_mean, shuffled, tinted
+from .repaints import Region, Repaint, Stroke, beside, elsewhere, own_mean, shuffled, tinted
 
 LOST, KEPT = 0.15, 0.93  # of the score: more is certainly lost, more is certainly kept
 LEAST_FALL, LEAST_RISE = 0.03, 0.065  # of the range of scores: less does not matter
@@ -134,12 +134,11 @@ def examine(setting: Setting, finding: Finding) -> Generator[Any, Any, Verdict]:
     fills, color = chosen_fills(setting, finding), own_mean(image, region)
     scores = yield from paint_each(setting, region, [*fills, color, shuffled(image, region)])
     after, mean, mixed = dict(zip(fills, scores, strict=False)), scores[-2], scores[-1]
-    (softly,) = yield from paint_each(setting, region, [color], soft=True)
+    own = yield from try_own(setting, region, color, mean)
     falling = [fill for fill in fills if setting.falls(after[fill])]
     rising = [fill for fill in fills if setting.rises(after[fill])]
     down = finding.direction < 0 or not rising  # at a high score only that has room
     moving = falling if down else rising
-    own = Own(color, mean, setting.all_of(mean, softly))
     said: list[tuple[str, list[Fill]]] = []
     if not moving:
         if all(setting.stays(score) for score in after.values()):
@@ -198,7 +197,7 @@ def told_by_loss(
     colors = {fill: score for fill, score in after.items() if fill.is_color}
     falling_colors = [fill for fill in falling if fill.is_color]
     kept = [fill for fill, score in colors.items() if setting.keeps(score)]
-    kept = yield from also_soft(setting, region, kept)
+    kept = yield from kept_nearby(setting, region, kept)
     if "keeps" in own.does and falling_colors:
         near = [fill for fill in kept if fill == nearest(list(colors), own.color, setting.image)]
         if (yield from is_brightness(setting, region, falling_colors)):
@@ -247,12 +246,30 @@ def paint_each(
     return [float(scores[setting.target]) for scores in answers]
 
 
-def also_soft(
+def try_own(
+    setting: Setting, region: Region, color: Solid, mean: float
+) -> Generator[Any, Any, Own]:
+    """Paint a region with its own mean color softly and, if that is kept too, a little beside."""
+    (softly,) = yield from paint_each(setting, region, [color], soft=True)
+    does = setting.all_of(mean, softly)
+    if "keeps" in does:
+        for place in beside(region, setting.cell):
+            (after,) = yield from paint_each(setting, place, [own_mean(setting.image, place)])
+            if not setting.keeps(after):
+                return Own(color, mean, does - {"keeps"})
+    return Own(color, mean, does)
+
+
+def kept_nearby(
     setting: Setting, region: Region, fills: Sequence[Fill]
 ) -> Generator[Any, Any, list[Fill]]:
-    """Those fills that keep the score with soft edges too."""
+    """Those fills that keep the score with soft edges too, and a little beside."""
     after = yield from paint_each(setting, region, fills, soft=True)
-    return [fill for fill, score in zip(fills, after, strict=True) if setting.keeps(score)]
+    kept = [fill for fill, score in zip(fills, after, strict=True) if setting.keeps(score)]
+    for place in beside(region, setting.cell):
+        after = yield from paint_each(setting, place, kept)
+        kept = [fill for fill, score in zip(kept, after, strict=True) if setting.keeps(score)]
+    return kept
 
 
 def is_brightness(
@@ -387,12 +404,7 @@ class Suggestion:
 
 def suggest(setting: Setting, findings: Sequence[Finding]) -> Generator[Any, Any, list[Suggestion]]:
     """Try the fills that should raise the wanted class, and keep what does; best first."""
-    strokes = [
-        Stroke(finding.region, effect.fill, finding.place)
-        for finding in findings
-        for effect in sorted(finding.effects, key=lambda effect: -effect.value)[:MOST_ALTERNATIVES]
-        if effect.value > 0
-    ]
+    strokes = [stroke for finding in findings for stroke in rising(finding)]
     answers = (yield [Repaint((stroke,)) for stroke in strokes]) if strokes else []
     helpful = [
         Suggestion(stroke, setting.before, scores, setting.target)
@@ -409,6 +421,12 @@ def suggest(setting: Setting, findings: Sequence[Finding]) -> Generator[Any, Any
         control = yield from compare_places(setting, (one.stroke,), here)
         out.append(replace(one, control=control))
     return out
+
+
+def rising(finding: Finding) -> list[Stroke]:
+    """The few fills that should raise the score most."""
+    effects = sorted(finding.effects, key=lambda effect: -effect.value)[:MOST_ALTERNATIVES]
+    return [Stroke(finding.region, one.fill, finding.place) for one in effects if one.value > 0]
 
 
 def search_flip(

@@ -105,7 +105,17 @@ def tinted(image: NDArray[Any], color: Sequence[float]) -> Picture:
     return Picture(pixels, "another tint of the same brightness")
 
 
-# ---- the same patch elsewhere
+# ---- the same patch beside itself and elsewhere
+
+
+def beside(region: Region, cell: tuple[int, int]) -> list[Region]:
+    """The region moved by a quarter of a cell each way; what leaves the image is cut off."""
+    down, across = (max(side // 4, 1) for side in cell)
+    framed = np.pad(region, ((down, down), (across, across)))
+    height, width = region.shape
+    corners = ((2 * down, across), (0, across), (down, 2 * across), (down, 0))
+    moved = (framed[top : top + height, left : left + width] for top, left in corners)
+    return [one for one in moved if one.any()]
 
 
 @dataclass(frozen=True, eq=False)

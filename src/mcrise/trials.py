@@ -26,6 +26,7 @@ from .examining import (
     examine_nothing,
     examine_pairs,
     options_of,
+    rising,
     search_flip,
     suggest,
 )
@@ -333,10 +334,11 @@ class Comparison(ByContent):
         out = self.difference.lines()
         if not self.tried:
             return [*out, "Give --model to try what would move the decision."]
-        if not self.suggestions:
-            return [*out, f"No repaint of a finding was found to raise {wanted!r}."]
-        out.append(f"To move it towards {wanted!r}:")
-        out += [f"- {suggestion_line(one, record)}" for one in self.suggestions]
+        if self.suggestions:
+            out.append(f"To move it towards {wanted!r}:")
+            out += [f"- {suggestion_line(one, record)}" for one in self.suggestions]
+        else:
+            out.append(f"No repaint of a single finding was found to raise {wanted!r}.")
         return [*out, flip_line(self.flip, record)]
 
     def to_json(self, record: Record) -> dict[str, Any]:
@@ -376,11 +378,13 @@ def compare(
     difference = read_maps(record, first, estimator, against=second)
     ours, theirs = record.maps([first, second], estimator)
     comparison = Comparison(ours, theirs, difference)
-    setting = setting_of(record, difference)
+    # What the wanted class itself responds to may be lost in a difference.
+    findings = (*difference.findings, *read_maps(record, first, estimator).findings)
+    setting = replace(setting_of(record, difference), regions=tuple(f.region for f in findings))
     try:
-        helpful = conclude(record, suggest(setting, difference.findings), model)
-        options = [[one.stroke] for one in helpful]
-        found = conclude(record, search_flip(setting, options, first), model)
+        helpful = conclude(record, suggest(setting, findings), model)
+        strokes = [rising(finding) for finding in findings]
+        found = conclude(record, search_flip(setting, strokes, first), model)
     except Untried:
         return comparison
     return replace(
