@@ -1,6 +1,6 @@
 """Does n_masks="auto" keep its promise? Calls and error, with mask_prob "auto" and 0.5.
 
-    python benchmarks/stopping.py [--data FOLDER] [--tolerance T]... [--images N]
+    python benchmarks/stopping.py [--data FOLDER] [--tolerance T]... [--images N] [--at-half N]
 
 On the images that `calls.py` reports on, and as many further signs and photographs as asked for. A
 call is a mask, those of the pilot included. The true relative error of a map is its distance from
@@ -36,13 +36,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=calls.DATA)
     parser.add_argument("--tolerance", type=float, action="append")
     parser.add_argument("--images", type=int, default=N_FURTHER, help="further ones of each kind")
+    parser.add_argument("--at-half", type=int, default=N_FURTHER, help="of them, also at 0.5")
     given = parser.parse_args()
     tolerances = sorted(given.tolerance or TOLERANCES, reverse=True)
     cases = []
     for mask_prob in MASK_PROBS:
         for name in calls.SETTINGS:
             model = calls.SETTINGS[name].model()
-            for group, i, path in images(name, given.images, given.data):
+            n_further = given.images if mask_prob == "auto" else given.at_half
+            for group, i, path in images(name, n_further, given.data):
                 file = networks.CACHE / "stopping" / f"{name}-{group}-{i}-{mask_prob}.npz"
                 about = {"network": name, "images": group, "image": i, "mask_prob": mask_prob}
                 cases += [about | row for row in stop(path, model, mask_prob, file, tolerances)]

@@ -22,6 +22,9 @@ SOURCE = Path(mcrise.__file__).parents[1]
 TABLES = ("results.parquet", "summary.md", "summary.csv")
 
 
+CHOSEN = ("--mask-prob", "auto")  # by a task of its own for each image
+
+
 def tables(folder):
     return [(folder / name).read_bytes() for name in TABLES]
 
@@ -154,17 +157,17 @@ def test_the_driver_killed_and_started_again_repeats_no_finished_image(tmp_path)
     make_images(tmp_path / "images", 12)
     calls = {"MCRISE_TEST_CALLS": str(tmp_path / "calls")}
     spec = "planted_study:counted_tint"
-    ended(started(tmp_path, env=calls, spec=spec, out="whole"))
+    ended(started(tmp_path, *CHOSEN, env=calls, spec=spec, out="whole"))
     n_whole = (tmp_path / "calls").stat().st_size
     (tmp_path / "calls").unlink()
-    process = started(tmp_path, env=calls, spec=spec)
+    process = started(tmp_path, *CHOSEN, env=calls, spec=spec)
     wait_for(lambda: n_done(tmp_path / "out") >= 4, process)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     time.sleep(1)  # workers notice that nobody listens when their task is done
     n_finished = n_done(tmp_path / "out")
     (tmp_path / "calls").unlink()
-    ended(started(tmp_path, env=calls, spec=spec))
+    ended(started(tmp_path, *CHOSEN, env=calls, spec=spec))
     n_again = (tmp_path / "calls").stat().st_size
     assert 4 <= n_finished < 12
     # Half an image is to spare: a worker that meets an image asks about it untouched.
@@ -197,10 +200,10 @@ def ray_cluster():
 def test_a_node_of_a_ray_cluster_dies_and_nothing_is_lost(tmp_path, ray_cluster):
     make_images(tmp_path / "images", 16)
     spec = "planted_study:slow_tint"
-    assert ran(tmp_path, spec=spec, out="whole").returncode == 0
+    assert ran(tmp_path, *CHOSEN, spec=spec, out="whole").returncode == 0
     node = ray_cluster.add_node(num_cpus=1)
     process = subprocess.Popen(
-        [*command(tmp_path, spec=spec)[:-2], "--ray", ray_cluster.address], cwd=HERE,
+        [*command(tmp_path, spec=spec)[:-2], *CHOSEN, "--ray", ray_cluster.address], cwd=HERE,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     wait_for(lambda: n_done(tmp_path / "out") >= 3, process)

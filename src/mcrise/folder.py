@@ -112,6 +112,8 @@ class RunFolder:
         settings = {**origin.settings, **{k: v for k, v in said.items() if v is not None}}
         model = load_model(spec, **settings)
         recognise(record, model)
+        if said.get("labels"):
+            record.name_classes(model.labels)
         return model
 
     # ---- what is made of it
