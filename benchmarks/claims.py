@@ -14,8 +14,10 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import count, islice
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,8 +31,15 @@ from mcrise.reading import read_maps
 from mcrise.runtimes import load_model
 from mcrise.trials import compare, try_reading
 from table import report
-from zoo import KINDS, Case, Plant, draw_case
+from zoo import KINDS, Case, NoRoom, Plant, draw_case
 from zoo_held import FRESH, HELD
+
+
+def cases(kind: str, first_seed: int, kinds: Mapping[str, Any]) -> Iterator[Case]:
+    """Of the seeds from the first on, but for those whose regions find no room in the image."""
+    for seed in count(first_seed):
+        with suppress(NoRoom):
+            yield draw_case(kind, seed, kinds)
 
 
 def claims_of(case: Case, n_masks: int, mask_prob: float) -> list[Claimed]:
@@ -151,8 +160,8 @@ def main() -> None:
     outcomes: dict[str, list[Outcome]] = {}
     for name in names:
         outcomes[name] = [
-            outcome_of(draw_case(name, seed, kinds), given.n_masks, given.mask_prob)
-            for seed in range(given.first_seed, given.first_seed + given.seeds)
+            outcome_of(case, given.n_masks, given.mask_prob)
+            for case in islice(cases(name, given.first_seed, kinds), given.seeds)
         ]
         print(".", end="", flush=True, file=sys.stderr)
     everything = [one for some in outcomes.values() for one in some]

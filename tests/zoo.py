@@ -137,6 +137,10 @@ def clutter(rng: Any, image: NDArray[np.uint8], amplitude: float) -> Logit:
 # ---- places
 
 
+class NoRoom(AssertionError):
+    """A case cannot be drawn with this seed."""
+
+
 def draw_region(
     rng: Any,
     size: tuple[int, int],
@@ -159,7 +163,7 @@ def draw_region(
         # A border of a cell apart: what is told of one place is not the other's.
         if not any((region & grown(other)).any() for other in avoid):
             return region
-    raise AssertionError(f"no room for a region of {low:.0%} to {high:.0%} in {size}")
+    raise NoRoom(f"no room for a region of {low:.0%} to {high:.0%} in {size}")
 
 
 def ellipse(rows: int, cols: int) -> Region:

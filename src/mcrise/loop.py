@@ -286,10 +286,10 @@ def first_batch(
 def next_look(n_masks: int, excess: float) -> int:
     """When to look again at an error that is `excess` times too large.
 
-    It falls a little slower than 1/sqrt(N). Looking costs a fit, so not before a quarter more;
-    a forecast may be wrong, so at twice as many at the latest.
+    It falls as 1/sqrt(N), or a little slower; a forecast may be wrong, so at twice as many at the
+    latest.
     """
-    return whole_chunks(int(n_masks * min(max(min(excess, 2.0) ** 2.5, 1.25), 2.0)))
+    return max(whole_chunks(int(n_masks * min(excess, 2.0**0.5) ** 2)), n_masks + CHUNK)
 
 
 def buffer_of(canvas: Canvas, batch_size: int) -> NDArray[Any]:
