@@ -7,13 +7,38 @@ export MCRISE_DATA ?= ../shared/data
 STUDY = $(BIN)/mcrise study --seed 0 --methods lime,rise,mcrise,random \
   --estimators paper,centered,smooth
 
-.PHONY: demo test chromium check api bench study study-networks figures clean
+.PHONY: demo test coverage attack mutants chromium check api bench study study-networks figures clean
 
 demo: $(VENV)/.run
 	$(BIN)/mcrise demo --out mcrise-demo
 
 test: check chromium
 	$(BIN)/pytest
+
+# What `make test` runs of src/, in the processes it starts too.
+coverage: check chromium
+	rm -rf build/coverage && mkdir -p build/coverage
+	echo 'import coverage; coverage.process_startup()' > build/coverage/sitecustomize.py
+	COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml COVERAGE_FILE=$(CURDIR)/build/coverage/data \
+	  PYTHONPATH=$(CURDIR)/build/coverage $(BIN)/coverage run -m pytest
+	COVERAGE_FILE=build/coverage/data $(BIN)/coverage combine --quiet
+	COVERAGE_FILE=build/coverage/data $(BIN)/coverage report --skip-covered
+
+# Standing attacks, in about a quarter of an hour; RECORDS=50000 and so on for more.
+RECORDS ?= 2000
+PICTURES ?= 1000
+WORDS ?= 10000
+MINUTES ?= 5
+attack: $(VENV)/.dev
+	$(BIN)/python attacks/records.py $(RECORDS)
+	$(BIN)/python attacks/pictures.py $(PICTURES)
+	$(BIN)/python attacks/words.py $(WORDS)
+	$(BIN)/python attacks/api.py 1000
+	$(BIN)/python attacks/soak.py --minutes $(MINUTES)
+
+# Do the tests notice when the code is wrong? Hours for 400.
+mutants: $(VENV)/.dev
+	$(BIN)/python attacks/mutants.py 400
 
 # The page is tested in a real browser; on Debian, root can have it.
 chromium:
@@ -30,7 +55,8 @@ check: $(VENV)/.dev
 api: $(VENV)/.run
 	$(BIN)/python docs/make_api.py
 
-BENCHMARKS := overhead memory growth calls stopping claims findings chance serving scaling sanity versions
+BENCHMARKS := overhead memory growth calls stopping alone pilot claims findings chance audit_chance \
+  audit_budget audit_size serving page screens scaling sanity versions
 bench: $(VENV)/.bench
 	for file in $(BENCHMARKS); do $(BIN)/python benchmarks/$$file.py || exit 1; done
 

@@ -162,7 +162,7 @@ def stages(record: Any) -> dict[str, Callable[[], Any]]:
         "reading": reading,
         "plot maps": lambda: figure_png(plot_maps([reading().maps])),
         "plot regions": lambda: figure_png(plot_regions([reading()])),
-        "packing": lambda: (pack(reading().maps), reading_json(reading())),
+        "packing": lambda: (pack(reading().maps, record.plan.grid), reading_json(reading())),
         "report": lambda: render([Chapter("planted", record, [1])]),
     }
 

@@ -64,14 +64,17 @@ def first_maps(address: str) -> list[float]:
         )
         page = browser.new_page()
         for _ in range(ROUNDS):
+            page.goto("about:blank")
             page.goto(address)
             page.wait_for_selector("body[data-ready]")
+            page.click("#new")
+            page.click(".sign")
             started = time.perf_counter()
             page.click("#explain")
-            page.wait_for_selector(".panel canvas", timeout=60_000)
+            page.wait_for_selector("#stage .map canvas.map", timeout=60_000)
             waits.append(time.perf_counter() - started)
             page.click("#delete")
-            page.wait_for_selector("#job", state="hidden")
+            page.wait_for_selector("#image", state="hidden")
         browser.close()
     return waits
 
@@ -134,10 +137,12 @@ def submit(address: str, sign: str) -> str:
 
 def generated() -> dict[str, Any]:
     """Requests made from the schema, as in the tests, but a thousand."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+    for folder in ("tests", "attacks"):
+        sys.path.insert(0, str(Path(__file__).resolve().parents[1] / folder))
+    from api import generated_requests
     from mcrise.page.app import create_app
     from mcrise.page.jobs import Jobs
-    from test_app import PLANTED, generated_requests
+    from test_app import PLANTED
 
     with tempfile.TemporaryDirectory() as folder:
         jobs = Jobs(Path(folder), {"planted": PLANTED})

@@ -39,6 +39,7 @@ SECTIONS = {
     ),
     "Repainting": ("repaint", "Trial", "smallest_flip"),
     "Measuring": ("measure", "Curve", "run_study", "StudyResult"),
+    "Auditing": ("audit", "AuditResult"),
     "Matching": ("open_gallery", "Gallery", "match", "Match"),
     "Fills": ("parse_fills", "Fill", "Solid", "Mean", "Blur", "Gray", "Hue", "Noise", "Picture"),
     "Errors": ("McriseError", "InputError", "RecordError", "PluginError", "ModelError"),

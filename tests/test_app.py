@@ -9,25 +9,28 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from contextlib import closing, suppress
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import schemathesis
 from PIL import Image
 from starlette.testclient import TestClient
 
 import mcrise
+from api import generated_requests
 from mcrise import fills
 from mcrise.brief import Brief
 from mcrise.cli.serve import load_models
 from mcrise.model import Model
+from mcrise.packing import pack
 from mcrise.page.app import create_app
 from mcrise.page.jobs import Jobs, Order
 from mcrise.page.status import follow
 from mcrise.page.uploads import MOST_BYTES
 from mcrise.reading import read_maps
+from mcrise.sample import Chance
 from planted import PatchModel, photo
 from serving import sign_bytes, wait
 
@@ -35,7 +38,6 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 PLANTED = Model(
     PatchModel(slice(4, 12), slice(4, 12)), labels=(HOSTILE, "not red"), identity="planted"
 )
-OURS = {"host": "127.0.0.1"}
 N_REQUESTS = 150  # of all kinds; `make bench` sends 1,000
 
 
@@ -106,6 +108,110 @@ def test_packed_maps_are_the_records_to_a_thirty_thousandth(client, jobs, estima
     np.testing.assert_allclose(se, maps.se, atol=maps.se.max() / 3e4)
 
 
+def test_maps_of_a_large_picture_travel_coarse_and_are_the_records_to_a_part_of_their_error():
+    record = mcrise.explain(
+        photo(750, 1000), PatchModel(slice(300, 450), slice(300, 450)), n_masks=128, mask_prob=0.4
+    )
+    maps = record.maps(0, "centered")
+    content = pack(maps, record.plan.grid, record.chance(maps))
+    assert len(content) < 1_500_000 / 10
+    header, values, se = unpacked(content)
+    assert header["size"] == [750, 1000]
+    rows, columns = (
+        np.linspace(0, n - 1, c) for n, c in zip((750, 1000), values.shape[1:], strict=True)
+    )
+    for told, true in ((values, maps.values), (se, maps.se)):
+        down = np.stack([[np.interp(np.arange(1000), columns, line) for line in k] for k in told])
+        for row in (0, 131, 374, 600, 749):
+            at = np.interp(row, rows, np.arange(len(rows)))
+            low, share = min(int(at), len(rows) - 2), at - min(int(at), len(rows) - 2)
+            line = down[:, low] * (1 - share) + down[:, low + 1] * share
+            assert np.abs(line - true[:, row]).max() < 0.25 * maps.se.max()
+
+
+def test_a_grid_of_many_cells_and_colors_stays_below_a_megabyte_and_a_half(client, jobs):
+    small = jobs.record(finished(client, jobs)).maps(0)
+    many = fills.parse("cube8,gray,#123,#456,#789,#abc,#def,#fed,#cba")
+    noise = np.random.default_rng(0).normal(size=(len(many), 512, 512)).astype(np.float32)
+    maps = replace(small, values=noise, se=np.abs(noise), fills=many, image=photo(512, 512))
+    assert len(pack(maps, (32, 32), Chance(1.0, noise + 1))) < 1_500_000
+
+
+def test_one_finding_can_be_tried_alone_and_the_rest_stays_untried(client, jobs):
+    id = finished(client, jobs, n_masks=512, mask_prob=0.5)
+    untried = client.get(f"/api/jobs/{id}/reading?target=0").json()["findings"]
+    key = untried[0]["key"]
+    told = client.post(f"/api/jobs/{id}/trials?target=0&finding={key}").json()
+    tried = [one["key"] for one in (*told["findings"], *told["too_little"]) if one["tried"]]
+    assert tried == [key]
+    assert client.post(f"/api/jobs/{id}/trials?target=0&finding=01234567").status_code == 404
+
+
+def test_of_auto_no_time_left_is_told_since_nobody_knows_it(client, jobs):
+    job = jobs.submit(Order("planted", brief=Brief(n_masks="auto", tolerance=0.01)), picture())
+    wait(lambda: job.n_masks >= 128)
+    told = client.get(f"/api/jobs/{job.id}").json()
+    assert told["state"] == "running"
+    assert told["seconds_left"] is None
+    assert told["tolerance"] == 0.01
+    jobs.delete(job.id)
+
+
+def test_the_same_picture_is_asked_of_another_model_under_the_same_masks(client, jobs):
+    id = finished(client, jobs, mask_prob=0.3, seed=3, rows=4, columns=6)
+    answer = client.post("/api/jobs", params={"like": id, "model": "planted"})
+    other = answer.json()["id"]
+    wait(lambda: jobs.get(other).state == "done")
+    assert jobs.record(other).plan == jobs.record(id).plan
+    assert jobs.record(other).n_masks == jobs.record(id).n_masks
+    both = client.post("/api/jobs", params={"like": id, "seed": 4})
+    assert both.status_code == 400
+    assert "leave one out" in both.json()["detail"]
+
+
+def test_cards_tell_prediction_truth_and_mean_effects_and_leave_out_what_is_not_there(client, jobs):
+    id = finished(client, jobs, name="not_red/7.png", mask_prob=0.4)
+    told = client.get(f"/api/cards?ids={id},0123456789abcdef").json()
+    assert list(told) == [id]
+    card, record = told[id], jobs.record(id)
+    maps = record.maps(1, "centered")
+    assert card["truth"] == {"target": 1, "label": "not red"}
+    assert card["right"] == (record.resolve(None) == 1)
+    effects = [fill["effect"] for fill in card["fills"]]
+    np.testing.assert_allclose(effects, maps.values.mean(axis=(1, 2)), atol=1e-6)
+    np.testing.assert_allclose(np.mean(card["maps"], axis=(1, 2)), effects, atol=1e-4)  # 24 x 32
+    assert 0 <= card["color_share"] <= 1
+
+
+def test_downloads_are_named_after_picture_model_and_class(client, jobs):
+    id = finished(client, jobs, name="holidays/Käse & <b>.jpeg")
+    named = {
+        path: client.get(f"/api/jobs/{id}/{path}").headers["content-disposition"]
+        for path in ("run.npz", "maps.png?target=1", "report.html?target=1")
+    }
+    assert [one.split("filename=")[1] for one in named.values()] == [
+        '"Kase-b-planted.npz"',
+        '"Kase-b-planted-not-red-maps.png"',
+        '"Kase-b-planted-not-red-report.html"',
+    ]
+
+
+def test_a_picked_color_is_painted_as_it_is(client, jobs):
+    id = finished(client, jobs)
+    places = np.zeros((24, 32), np.uint8)
+    places[4:12, 4:12] = 3  # beyond red and blue: the first of the paints
+    path = f"/api/jobs/{id}/whatif?target=0&paints=%23800000"
+    moved = client.post(path, content=places.tobytes()).json()["scores"][0]
+    assert moved["after"] == pytest.approx(128 / 255, abs=1e-3)
+    assert client.post(f"/api/jobs/{id}/whatif", content=places.tobytes()).status_code == 400
+
+
+def test_no_color_at_all_is_refused_in_words(client):
+    answer = client.post("/api/jobs", params={"colors": " , "}, content=picture())
+    assert answer.status_code == 400
+    assert "choose at least one" in answer.json()["detail"]
+
+
 def test_findings_are_tried_on_request_and_then_known(client, jobs):
     id = finished(client, jobs, n_masks=512, mask_prob=0.5)
     untried = client.get(f"/api/jobs/{id}/reading?target=0").json()
@@ -138,7 +244,7 @@ def test_maps_of_a_difference_are_the_records_to_a_thirty_thousandth(client, job
 
 
 def unpacked(content):
-    """The header, values and errors of packed maps, as `mcrise.report.pack` describes them."""
+    """The header, values and errors of packed maps, as `mcrise.packing.pack` describes them."""
     length = int.from_bytes(content[:4], "little")
     header = json.loads(content[4 : 4 + length])
     n = int(np.prod(header["shape"]))
@@ -260,6 +366,18 @@ def test_bad_requests_are_refused_in_words(client, jobs):
     assert client.post(f"/api/jobs/{id}/whatif", content=full).status_code == 400
 
 
+def test_listing_many_jobs_looks_at_the_queue_once(client, jobs, monkeypatch):
+    """Once a job made the list of 5,000 take a second."""
+    for _ in range(5):
+        jobs.submit(Order("planted", brief=Brief(n_masks=64)), picture())
+    looked = []
+    monkeypatch.setattr(Jobs, "queue", lambda self, own=Jobs.queue: looked.append(1) or own(self))
+    jobs.worker.join(0)
+    before = len(looked)
+    assert len(client.get("/api/jobs").json()) == 5
+    assert len(looked) - before < 5  # the worker looks too
+
+
 # ---- what it takes
 
 
@@ -270,11 +388,12 @@ def test_bad_requests_are_refused_in_words(client, jobs):
         (b"", 415),
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", 415),
         (b"GIF89a", 415),
+        (picture("PPM"), 201),
         (picture("TIFF"), 415),  # Pillow would read it; the page does not need it
         (picture(size=(2, 2)), 400),
         (picture()[:200], 400),
     ],
-    ids=["too long", "nothing", "svg", "cut off", "tiff", "tiny", "damaged"],
+    ids=["too long", "nothing", "svg", "cut off", "ppm", "tiff", "tiny", "damaged"],
 )
 def test_uploads_are_limited_and_judged_by_content(client, content, status):
     answer = client.post("/api/jobs", params={"name": "stop.png"}, content=content)
@@ -388,33 +507,6 @@ def test_with_a_host_a_token_is_needed(jobs):
 def test_generated_requests_find_no_server_error(jobs):
     # Of some operations there are not as many as their share: so more are asked for.
     assert generated_requests(create_app(jobs), 4 * N_REQUESTS // 3) >= N_REQUESTS
-
-
-def generated_requests(app, n_requests):
-    """Requests made from the schema, valid and not; a 5xx fails. Returns how many were sent."""
-    from hypothesis import HealthCheck, given, settings
-    from hypothesis.errors import Unsatisfiable
-
-    schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=OURS)
-    operations = [found.ok() for found in schema.get_all_operations()]
-    each = -(-n_requests // len(operations))
-    sent = 0
-    modes = schemathesis.GenerationMode
-    for operation in operations:
-        for mode in (modes.POSITIVE, modes.NEGATIVE):
-
-            @settings(max_examples=-(-each // 2), deadline=None, database=None,
-                      derandomize=True, suppress_health_check=list(HealthCheck))  # fmt: skip
-            @given(case=operation.as_strategy(generation_mode=mode))
-            def ask(case):
-                nonlocal sent
-                answer = case.call(headers=OURS)
-                assert answer.status_code < 500, case.as_curl_command()
-                sent += 1
-
-            with suppress(Unsatisfiable):  # nothing can be wrong where nothing can be said
-                ask()
-    return sent
 
 
 # ---- the command

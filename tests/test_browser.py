@@ -1,22 +1,27 @@
 """The page and the report in a real browser: Debian's Chromium, driven by Playwright."""
 
+import io
 import os
 import re
 import shutil
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import expect, sync_playwright
 
 import mcrise
+from mcrise.brief import Brief
 from mcrise.model import Model
+from mcrise.page.jobs import Jobs
+from mcrise.page.order import Order
 from mcrise.report import Chapter, render
 from planted import PatchModel, photo
-from serving import serving, sign_bytes
+from serving import serving, sign_bytes, wait
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SCREENS = Path(__file__).resolve().parents[1] / "build" / "screens"
@@ -24,6 +29,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 N_MASKS = 500  # the page's smallest choice: 512 in whole chunks
 SECONDS = 60_000  # in milliseconds, for a busy machine
 
+expect.set_options(timeout=SECONDS)
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # Playwright's own pipes
 
 
@@ -64,6 +70,7 @@ def page(browser):
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda message: message.type == "error" and wrong.append(message.text))
     page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+    page.wrong = wrong
     yield page
     context.close()
     assert wrong == []
@@ -85,27 +92,58 @@ def shoot(page, name):
 
 
 def move_to(page, selector, row, column, size):
-    """Point at the middle of a pixel of a canvas."""
-    canvas = page.locator(f"{selector} canvas").first
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
+    """Point at the middle of a pixel of a view."""
+    view = page.locator(f"{selector} .view").first
+    view.scroll_into_view_if_needed()
+    box = view.bounding_box()
     page.mouse.move(
         box["x"] + box["width"] * (column + 0.5) / size[1],
         box["y"] + box["height"] * (row + 0.5) / size[0],
     )
 
 
-def numbers(page, selector=".bars"):
-    """The values and errors shown as bars: (K, 2)."""
-    texts = page.locator(f"{selector} .number").all_inner_texts()
-    return np.array([[float(part) for part in re.sub("−", "-", t).split("±")] for t in texts])
+def numbers(page, selector):
+    """The values and 95 % margins shown as bars, by color."""
+    names = page.locator(f"{selector} .bar .name").all_inner_texts()
+    texts = page.locator(f"{selector} .bar .number").all_inner_texts()
+    read = [[float(part) for part in re.sub("−", "-", t).split("±")] for t in texts]
+    return dict(zip(names, read, strict=True))
 
 
-def assert_numbers_of(page, maps, row, column):
-    move_to(page, "#large", row, column, maps.image.shape)
-    expect(page.locator("#bars .head")).to_have_text(f"{maps.label}: row {row}, column {column}")
-    recorded = np.stack([maps.values[:, row, column], maps.se[:, row, column]], axis=1)
-    np.testing.assert_allclose(numbers(page, "#bars"), recorded, atol=6e-5)  # four decimals
+def assert_numbers_of(page, maps, row, column, pane="#stage", bars="#values"):
+    """What the bars say is the record's, to the digits shown and a tenth of the margin."""
+    move_to(page, pane, row, column, maps.image.shape)
+    expect(page.locator(f"{bars} .head")).to_have_text(f"{maps.label}: row {row}, column {column}")
+    told = numbers(page, bars)
+    assert set(told) == set(maps.names)
+    for name, value, se in zip(
+        maps.names, maps.values[:, row, column], maps.se[:, row, column], strict=True
+    ):
+        margin = 1.96 * float(se)
+        assert told[name][0] == pytest.approx(float(value), abs=0.1 * margin + 0.006)
+        assert told[name][1] == pytest.approx(margin, abs=0.1 * margin + 0.006)
+
+
+def drawn(page, pane="#stage .map"):
+    return page.locator(f"{pane} canvas.map").first.evaluate("canvas => canvas.toDataURL()")
+
+
+def choose(page, path, *, masks=N_MASKS, colors=None):
+    """Choose a picture in the dialog, and ask for it to be explained."""
+    if not page.locator("#new-dialog").evaluate("dialog => dialog.open"):
+        page.click("#new")
+    page.set_input_files("#file", path)
+    page.locator("summary").click()
+    page.fill("#masks", str(masks))
+    page.click("#explain")
+
+
+def opened(page, address, id, **looks):
+    """Open a job that is done, and wait for its reading."""
+    asked = "&".join(f"{name}={value}" for name, value in looks.items())
+    page.goto(f"{address}#image/{id}{'?' if asked else ''}{asked}")
+    expect(page.locator("#stage .map canvas.map").first).to_be_visible()
+    expect(page.locator("#pending")).to_contain_text("Not established")
 
 
 def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp_path):
@@ -116,71 +154,80 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
     with served(page, tmp_path / "data", {"demo": replace(demo, predict=held)}) as (address, jobs):
         try:
             page.goto(address)
-            page.set_input_files("#file", tmp_path / "my sign.png")
-            page.select_option("#masks", str(N_MASKS))
-            page.click("#explain")
+            expect(page.locator("#welcome h1")).to_be_visible()
+            choose(page, tmp_path / "my sign.png")
 
             # A first map before the job has finished, then the final one.
-            expect(page.locator("#caption")).to_contain_text("128 masks", timeout=SECONDS)
-            expect(page.locator("#state")).to_contain_text("running · 128 of 512 masks")
-            first = page.locator("#large canvas").first.evaluate("canvas => canvas.toDataURL()")
+            caption = page.locator("#stage .map figcaption").first
+            expect(caption).to_contain_text("128 masks", timeout=SECONDS)
+            expect(page.locator("#state")).to_contain_text("running 25 % · 128 masks")
+            expect(page).to_have_title(re.compile("^25 % my sign.png"))
+            first = drawn(page)
             held.go.set()
             expect(page.locator("#state")).to_contain_text("done · 512", timeout=SECONDS)
-            expect(page.locator("#caption")).to_contain_text("512 masks", timeout=SECONDS)
-            final = page.locator("#large canvas").first.evaluate("canvas => canvas.toDataURL()")
-            assert first != final
+            expect(caption).to_contain_text("512 masks", timeout=SECONDS)
+            assert first != drawn(page)
+            expect(page).to_have_title("my sign.png · stop · mcrise")
 
-            # Hovering shows the record's own numbers, for another class and estimator too.
+            # Pointing shows the record's own numbers, for another class and estimator too.
             (job,) = jobs.all()
             assert job.order.name == "my sign.png"
             record = mcrise.load(jobs.record_path(job))
             assert_numbers_of(page, record.maps("stop"), 40, 50)
-            expect(page.locator("#odds .number").first).to_be_visible()
+            expect(page.locator("#pending")).to_contain_text("Not established")
             asked = jobs.n_images
             page.fill("#target", "no entry")
             page.press("#target", "Tab")
-            expect(page.locator("#caption")).to_contain_text("no entry · red")
+            expect(caption).to_contain_text("no entry · ")
             assert_numbers_of(page, record.maps("no entry"), 30, 70)
             page.select_option("#estimator", "paper")
-            expect(page.locator("#caption")).to_contain_text("paper")
+            expect(caption).to_contain_text("paper")
             assert_numbers_of(page, record.maps("no entry", "paper"), 31, 71)
             page.fill("#against", "stop")
             page.press("#against", "Tab")
-            expect(page.locator("#panels h3")).to_have_text(["no entry", "stop", "no entry − stop"])
-            page.fill("#against", "")
-            page.press("#against", "Tab")
-            expect(page.locator("#panels h3")).to_have_count(1)
-            page.select_option("#estimator", "smooth")
-            page.fill("#target", "stop")
-            page.press("#target", "Tab")
-            expect(page.locator("#caption")).to_contain_text("stop · red · smooth")
+            expect(page.locator("#colors h3")).to_have_text(["no entry", "stop", "no entry − stop"])
+            page.go_back()
+            expect(page.locator("#stage figure")).to_have_count(2)
+            page.go_back()
+            page.go_back()
+            expect(caption).to_contain_text("stop · ")
+            expect(caption).to_contain_text("smooth")
             assert jobs.n_images == asked  # all of it without a model call
 
-            # A sentence outlines its region.
-            sentence = page.locator("#findings li").first
-            expect(sentence).to_contain_text("stop")
-            marks = page.locator("#large canvas").nth(1)
-            bare = marks.evaluate("canvas => canvas.toDataURL()")
-            sentence.hover()
-            assert marks.evaluate("canvas => canvas.toDataURL()") != bare
-
-            # Green over the middle of a stop sign: the model doubts.
-            page.locator("#paints label", has_text="green").click()
-            before = page.locator("#odds .number").first.inner_text()
-            move_to(page, "#brush", 48, 30, (96, 96))
-            page.mouse.down()
-            move_to(page, "#brush", 48, 66, (96, 96))
-            page.mouse.up()
-            expect(page.locator("#odds .number").first).not_to_have_text(before)
-            was, now = page.locator("#odds .number").first.inner_text().split(" → ")
-            assert abs(float(now) - float(was)) > 0.02
+            # A finding that is clicked chooses its color and outlines its region on all panes.
+            finding = page.locator(".finding .said").first
+            expect(finding).to_contain_text("(untried)")
+            finding.click()
+            expect(page.locator("#stage .region:not(.under)").first).to_have_attribute(
+                "d", re.compile("^M")
+            )
+            expect(page.locator("#colors .panel[aria-pressed=true]")).to_contain_text("blue")
+            page.get_by_role("button", name="Try it").click()
+            expect(page.locator(".verdict")).to_contain_text("0.89 → ")
             assert jobs.n_images > asked
 
-            # Reloading finds the job, by its address and in the list.
+            # Green over the middle of a stop sign: the model doubts.
+            page.keyboard.press("b")
+            page.locator("#paints label", has_text="green").click()
+            odds = page.locator("#odds .number").first
+            expect(odds).to_contain_text("→")
+            before = odds.inner_text()
+            move_to(page, "#stage", 48, 30, (96, 96))
+            page.mouse.down()
+            move_to(page, "#stage", 48, 66, (96, 96))
+            page.mouse.up()
+            expect(odds).not_to_have_text(before)
+            was, now = odds.inner_text().split(" → ")
+            assert abs(float(now) - float(was)) > 0.02
+
+            # Reloading finds everything, by the address alone.
+            here = page.url
             page.reload()
-            expect(page.locator("#state")).to_contain_text("done · 512")
-            expect(page.locator("#caption")).to_contain_text("512 masks", timeout=SECONDS)
-            expect(page.locator("#jobs a")).to_contain_text("my sign.png")
+            assert page.url == here
+            expect(page.locator("#to-whatif")).to_have_attribute("aria-pressed", "true")
+            expect(page.locator(".finding.pinned .verdict")).to_contain_text("0.89 → ")
+            expect(page.locator("#jobs .name")).to_have_text("my sign.png")
+            expect(page.locator("#jobs .says")).to_have_text("stop 0.89")
 
             for scheme in ("light", "dark"):
                 for width in (1280, 360):
@@ -197,22 +244,34 @@ def test_the_page_can_be_used_by_keyboard_and_every_control_has_a_name(page, tmp
     with served(page, tmp_path, {"planted": planted()}) as (address, _):
         page.goto(address)
         page.wait_for_selector("body[data-ready]")
+        page.keyboard.press("n")
+        page.locator(".sign").first.focus()
+        page.keyboard.press("Enter")
         page.focus("#explain")
         page.keyboard.press("Enter")
         expect(page.locator("#state")).to_contain_text("done", timeout=SECONDS)
-        expect(page.locator("#findings li").first).to_be_visible()
-        page.locator("#large canvas").first.focus()
-        before = page.locator("#bars .head").inner_text()
+        expect(page.locator(".finding").first).to_be_visible()
+        page.locator("#stage .view").first.focus()
+        before = page.locator("#values .head").inner_text()
         page.keyboard.press("ArrowRight")
-        assert page.locator("#bars .head").inner_text() != before
+        assert page.locator("#values .head").inner_text() != before
+        page.keyboard.press("2")
+        expect(page.locator("#colors .panel").nth(1)).to_have_attribute("aria-pressed", "true")
+        page.keyboard.press("b")
         odds = page.locator("#odds .number").first
+        expect(odds).to_contain_text("→")
         shown = odds.inner_text()
-        page.locator("#brush canvas").first.focus()
+        page.locator("#stage .view").first.focus()
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Space")
         expect(odds).not_to_have_text(shown)
+        page.keyboard.press("Control+z")
+        expect(odds).to_have_text(shown)
+        page.keyboard.press("?")
+        expect(page.locator("#help-dialog")).to_be_visible()
+        page.keyboard.press("Escape")
         unnamed = page.evaluate(
-            """() => [...document.querySelectorAll("button, input, select, a, canvas[tabindex]")]
+            """() => [...document.querySelectorAll("button, input, select, a, [tabindex='0']")]
               .filter((one) => !(one.labels?.length || one.textContent.trim()
                                  || one.getAttribute("aria-label")))
               .map((one) => one.outerHTML)"""
@@ -224,13 +283,14 @@ def test_html_in_labels_and_names_is_shown_as_text_on_the_page(page, tmp_path):
     with served(page, tmp_path / "data", {"planted": planted()}) as (address, _):
         (tmp_path / f"{HOSTILE}.png").write_bytes(sign_bytes())
         page.goto(address)
-        page.set_input_files("#file", tmp_path / f"{HOSTILE}.png")
-        page.click("#explain")
+        choose(page, tmp_path / f"{HOSTILE}.png")
         expect(page.locator("#state")).to_contain_text("done", timeout=SECONDS)
         expect(page.locator("#jobs .name")).to_have_text(f"{HOSTILE}.png")
-        expect(page.locator("#findings li").first).to_contain_text(HOSTILE)
+        expect(page.locator(".finding").first).to_contain_text(HOSTILE)
+        page.keyboard.press("b")
         expect(page.locator("#odds")).to_contain_text(HOSTILE)
-        expect(page.locator("#panels h3")).to_contain_text(HOSTILE)
+        expect(page.locator("#chips")).to_contain_text(HOSTILE)
+        expect(page.locator("#stage .map figcaption")).to_contain_text(HOSTILE)
         assert page.locator("img[src=x]").count() == 0
 
 
@@ -250,16 +310,488 @@ def test_the_report_opens_without_a_network_and_can_be_read_by_hovering(page, tm
     page.goto(path.as_uri())
     page.wait_for_selector("body[data-ready]")
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
-    maps = record.maps(0)
-    move_to(page, ".view", 100, 120, (224, 224))
-    expect(page.locator(".bars .head")).to_have_text(f"{HOSTILE}: row 100, column 120")
-    recorded = np.stack([maps.values[:, 100, 120], maps.se[:, 100, 120]], axis=1)
-    np.testing.assert_allclose(numbers(page), recorded, atol=6e-5)
-    page.locator(".panel").nth(2).click()
-    expect(page.locator("figcaption")).to_have_text(f"{HOSTILE} · blue")
+    assert_numbers_of(page, record.maps(0), 100, 120, ".stage", ".bars")
+    page.locator(".panel", has_text="blue").click()
+    expect(page.locator(".map figcaption")).to_have_text(f"{HOSTILE} · blue")
     assert page.locator("img[src=x]").count() == 0
     shoot(page, "report-light-1280")
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 360, "height": 900})
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
     shoot(page, "report-dark-360")
+
+
+# ---- a small world: pictures of one color, told apart by it
+
+COLORS = ("red", "green", "oystercatcher", "tom cat")  # two of them never meant
+
+
+def center_color(images):
+    """Which color the middle has; the other two classes are unlikely."""
+    mean = images[:, 8:16, 8:16, :2].astype(np.float64).mean(axis=(1, 2)) / 255
+    scores = np.exp(6 * np.concatenate([mean, np.full((len(mean), 2), -0.2)], axis=1))
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+def corner_color(images):
+    """A shortcut: it looks at the upper left corner only."""
+    return center_color(np.roll(images, (8, 8), axis=(1, 2)))
+
+
+def color_picture(k, seed=0, alpha=False):
+    pixels = np.random.default_rng(seed).integers(0, 90, (24, 24, 4 if alpha else 3), np.uint8)
+    pixels[6:18, 6:18, k] = 230
+    if alpha:
+        pixels[..., 3] = 255
+        pixels[:4, :, 3] = 0
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "PNG")
+    return out.getvalue()
+
+
+def ask(jobs, name="red/0.png", k=0, n_masks=256, model="center", seed=0, **options):
+    brief = Brief(n_masks=n_masks, mask_prob=0.4, grid=(4, 4), fills="rgbwk")
+    return jobs.submit(Order(model, name, brief), color_picture(k, seed, **options))
+
+
+def ask_and_wait(jobs, *given, **options):
+    job = ask(jobs, *given, **options)
+    wait(lambda: job.state == "done")
+    return job
+
+
+MODELS = {
+    "center": Model(center_color, labels=COLORS, identity="center"),
+    "corner": Model(corner_color, labels=COLORS, identity="corner"),
+}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A server with some finished jobs; tests may add more."""
+    with serving(tmp_path_factory.mktemp("world"), MODELS) as (address, jobs):
+        ask_and_wait(jobs, "red/0.png")
+        ask_and_wait(jobs, "green/1.png", 1, seed=1)
+        yield address, jobs
+
+
+@pytest.fixture
+def first(world):
+    return next(job for job in world[1].all() if job.order.name == "red/0.png").id
+
+
+@pytest.fixture
+def bench(world, page):
+    """The world's address and jobs; the page has left it when the test ends."""
+    yield world
+    page.goto("about:blank")
+
+
+# ---- the address
+
+
+def test_reload_back_forward_and_a_copied_link_keep_all_that_is_seen(bench, page, first):
+    address, _ = bench
+    opened(page, address, first)
+    page.locator(".class-chip", has_text="green").click()
+    expect(page.locator("#stage .map figcaption")).to_contain_text("green")
+    expect(page.locator("#pending")).to_contain_text("Not established")
+    page.locator("#colors .panel").nth(1).click()
+    color = page.locator("#colors .panel[aria-pressed=true] .name").inner_text()
+    page.locator("#above").evaluate("e => { e.value = e.max / 2; e.oninput(); e.onchange(); }")
+    page.uncheck("#contours")
+    for part in ("class=1", f"color={color}", "above=", "contours=no"):
+        assert part in page.url
+    here, drawn_here = page.url, drawn(page)
+    page.reload()
+    expect(page.locator("#colors .panel[aria-pressed=true] .name")).to_have_text(color)
+    expect(page.locator(".class-chip[aria-pressed=true]")).to_contain_text("green")
+    assert drawn(page) == drawn_here
+    page.go_back()
+    page.go_back()
+    expect(page.locator(".class-chip[aria-pressed=true]")).to_contain_text("red")
+    page.go_forward()
+    page.go_forward()
+    expect(page.locator("#colors .panel[aria-pressed=true] .name")).to_have_text(color)
+    assert page.url == here
+
+
+# ---- what a visitor of many jobs relied on
+
+
+def test_a_long_name_widens_nothing(bench, page):
+    address, jobs = bench
+    job = ask_and_wait(jobs, f"{'a_photograph_of_something_' * 5}.png")
+    opened(page, address, job.id)
+    for width in (1280, 768, 360):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        center, right = (page.locator(one).bounding_box() for one in (".center", ".right"))
+        apart = center["x"] + center["width"] <= right["x"]
+        assert apart or center["y"] + center["height"] <= right["y"]
+    jobs.delete(job.id)
+
+
+def test_a_waiting_and_a_failed_job_show_nothing_of_the_one_before(page, tmp_path):
+    gate = threading.Event()
+
+    def held(images):
+        gate.wait()
+        return center_color(images)
+
+    def broken(images):
+        raise RuntimeError("out of luck")
+
+    models = {**MODELS, "held": Model(held, labels=COLORS), "broken": Model(broken, labels=COLORS)}
+    with served(page, tmp_path, models) as (address, jobs):
+        try:
+            done = ask_and_wait(jobs)
+            failed = ask(jobs, "failed.png", model="broken")
+            wait(lambda: failed.state == "failed")
+            ask(jobs, "before.png", model="held")
+            waits = ask(jobs, "waits.png")
+            opened(page, address, done.id)
+            page.keyboard.press("b")
+            expect(page.locator("#odds .number").first).to_be_visible()
+            page.locator("#jobs a", has_text="waits.png").click()
+            expect(page.locator("#picture-name")).to_have_text("waits.png")
+            expect(page.locator("#waiting")).to_contain_text("its turn")
+            expect(page.locator("#looking")).to_be_hidden()
+            expect(page.locator("#right")).to_be_hidden()
+            page.locator("#jobs a", has_text="failed.png").click()
+            expect(page.locator("#waiting")).to_contain_text("out of luck")
+            expect(page.get_by_role("button", name="Try again")).to_be_visible()
+            expect(page.locator("#looking")).to_be_hidden()
+            assert waits.state == "queued"
+        finally:
+            gate.set()
+
+
+def test_after_stop_the_page_has_every_mask_that_the_server_has(page, tmp_path):
+    held = Held(Model(center_color), 1 + 64 + 32 + 32)  # a chunk, a batch again, half a chunk
+    model = Model(held, labels=COLORS, identity="held")
+    with served(page, tmp_path, {"held": model}) as (address, jobs):
+        try:
+            job = ask(jobs, n_masks=640, model="held")
+            wait(lambda: job.n_masks == 64 and held.n_images >= held.n_free)
+            page.goto(f"{address}#image/{job.id}")
+            expect(page.locator("#state")).to_contain_text("64 masks")
+            page.click("#stop")
+            expect(page.locator("#state")).to_contain_text("stopped")
+            held.go.set()
+            wait(lambda: job.n_masks == 128)  # the chunk that it was at
+            expect(page.locator("#state")).to_contain_text("128 masks")
+            expect(page.locator("#stage .map figcaption")).to_contain_text("128 masks")
+        finally:
+            held.go.set()
+
+
+def test_many_tabs_on_a_running_job_all_show_it(page, tmp_path):
+    held = Held(Model(center_color), 1 + 64 + 32)
+    model = Model(held, labels=COLORS, identity="held")
+    with served(page, tmp_path, {"held": model}) as (address, jobs):
+        job = ask(jobs, n_masks=256, model="held")
+        wait(lambda: job.n_masks == 64)
+        tabs = [page.context.new_page() for _ in range(8)]
+        try:
+            for tab in tabs:  # a browser has six connections to a server
+                tab.goto(f"{address}#image/{job.id}")
+                expect(tab.locator("#stage .map figcaption")).to_contain_text("64 masks")
+            held.go.set()
+            for tab in tabs:
+                expect(tab.locator("#state")).to_contain_text("done · 256 masks")
+        finally:
+            held.go.set()
+            for tab in tabs:
+                tab.close()
+
+
+def test_an_unknown_or_deleted_job_says_so_and_leads_on(bench, page):
+    page.on("console", lambda message: None)
+    wrong = page.wrong
+    page.goto(f"{bench[0]}#image/0123456789abcdef")
+    expect(page.locator("#missing h1")).to_have_text("This explanation is not here")
+    expect(page.locator("#image")).to_be_hidden()
+    page.get_by_role("link", name="See the collection").click()
+    expect(page.locator("#collection-title")).to_be_visible()
+    assert all("404" in one for one in wrong)
+    wrong.clear()
+
+
+def test_an_unknown_class_is_said_and_cat_is_no_oystercatcher(bench, page, first):
+    opened(page, bench[0], first)
+    before = page.locator("#stage .map figcaption").inner_text()
+    page.fill("#target", "dog")
+    page.press("#target", "Enter")
+    expect(page.locator("#target-problem")).to_contain_text("No class is called “dog”")
+    expect(page.locator("#target")).to_have_attribute("aria-invalid", "true")
+    assert page.locator("#stage .map figcaption").inner_text() == before
+    page.fill("#target", "catch")
+    page.press("#target", "Enter")
+    expect(page.locator("#target-problem")).to_contain_text("Did you mean")
+    page.fill("#target", "cat")  # a whole word of one class, some letters of another
+    page.press("#target", "Enter")
+    expect(page.locator("#stage .map figcaption")).to_contain_text("tom cat")
+    expect(page.locator("#target-problem")).to_have_text("")
+
+
+def test_the_reading_of_the_class_before_goes_at_once(bench, page, first):
+    opened(page, bench[0], first)
+    expect(page.locator(".finding").first).to_contain_text("'red'")
+    held = []
+    page.route(re.compile("/reading"), lambda route: held.append(route))
+    page.locator(".class-chip", has_text="green").click()
+    expect(page.locator(".finding")).to_have_count(0)
+    expect(page.locator("#pending")).to_contain_text("Reading the maps of this class")
+    expect(page.locator("#stage .map figcaption")).to_contain_text("green")
+    page.wait_for_timeout(300)
+    for route in held:
+        route.continue_()
+    page.unroute_all(behavior="ignoreErrors")
+    expect(page.locator(".finding").first).to_contain_text("'green'")
+
+
+def test_what_was_done_to_a_picture_is_told(bench, page):
+    address, jobs = bench
+    job = ask_and_wait(jobs, "clear.png", alpha=True)
+    opened(page, address, job.id)
+    expect(page.locator("#notes")).to_contain_text("transparent parts were laid over white")
+    jobs.delete(job.id)
+
+
+def test_news_of_jobs_leave_the_focus_where_it_is(bench, page, first):
+    address, jobs = bench
+    page.goto(f"{address}#collection")
+    link = page.locator(f"#jobs li[data-key='{first}'] a")
+    link.focus()
+    job = ask_and_wait(jobs, "newer.png", n_masks=64)
+    expect(page.locator("#jobs .name", has_text="newer.png")).to_be_visible(timeout=20_000)
+    expect(link).to_be_focused()
+    jobs.delete(job.id)
+
+
+def test_rise_has_its_own_hint_bars_from_its_lowest_value_and_the_reading_of_smooth(
+    bench, page, first
+):
+    opened(page, bench[0], first, estimator="rise")
+    expect(page.locator("#hint")).to_contain_text("mean score where that place is kept")
+    expect(page.locator("#hint")).to_contain_text("read from the smooth maps")
+    maps = bench[1].record(first).maps(None, "rise")
+    assert_numbers_of(page, maps, 12, 12)
+    share = page.locator("#values .value").evaluate("bar => parseFloat(bar.style.width) / 100")
+    value = maps.values[0, 12, 12]
+    low, high = maps.values.min(), maps.values.max()
+    assert share == pytest.approx((value - low) / (high - low), abs=0.02)
+    assert "±" in page.locator("#values .number").inner_text()
+
+
+def test_values_beyond_the_scale_are_marked(bench, page, first):
+    opened(page, bench[0], first)
+    maps = bench[1].record(first).maps()
+    _, row, column = max(
+        ((k, r, c) for k, r, c in np.ndindex(maps.values.shape)),
+        key=lambda at: abs(maps.values[at]),
+    )
+    move_to(page, "#stage", row, column, (24, 24))
+    expect(page.locator("#values .track.over, #values .track.under").first).to_be_visible()
+    expect(page.locator("#scale")).to_contain_text(re.compile("[≤≥]"))
+
+
+def test_a_deleted_job_can_be_had_back(bench, page):
+    address, jobs = bench
+    job = ask_and_wait(jobs, "precious.png", n_masks=64)
+    opened(page, address, job.id)
+    page.click("#delete")
+    expect(page.locator("#collection")).to_be_visible()
+    expect(page.locator("#jobs .name", has_text="precious.png")).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#picture-name")).to_have_text("precious.png")
+    expect(page.locator("#jobs .name", has_text="precious.png")).to_be_visible()
+    page.click("#delete")
+    page.goto("about:blank")  # whoever leaves wants it gone
+    wait(lambda: job.id not in jobs.jobs)
+
+
+def test_colors_and_masks_of_a_new_explanation_are_said_before_they_are_refused(bench, page):
+    page.goto(bench[0])
+    page.wait_for_selector("body[data-ready]")
+    page.keyboard.press("n")
+    page.locator(".sign").first.click()
+    page.fill("#own", "sparkle")
+    page.click("#add")
+    expect(page.locator("#palette")).to_contain_text("sparkle")
+    page.get_by_role("button", name="Remove sparkle").click()
+    expect(page.locator("#palette")).not_to_contain_text("sparkle")
+    for name in ("red", "green", "blue", "white", "black"):
+        page.locator("#palette .chip", has_text=name).click()
+    page.click("#explain")
+    expect(page.locator("#problem")).to_have_text(
+        "No color is chosen: choose at least one to paint with."
+    )
+    page.locator("summary").click()
+    page.fill("#masks", "1000")
+    expect(page.locator("#masks-note")).to_have_text("1,024 in whole chunks of 64.")
+
+
+def test_several_files_and_the_same_again_can_be_chosen_and_left_out(bench, page, tmp_path):
+    for name in ("a.png", "b.png"):
+        (tmp_path / name).write_bytes(color_picture(0))
+    page.goto(bench[0])
+    page.click("#new")
+    page.set_input_files("#file", [tmp_path / "a.png", tmp_path / "b.png"])
+    page.set_input_files("#file", tmp_path / "a.png")
+    expect(page.locator("#previews .name")).to_have_text(["a.png", "b.png", "a.png"])
+    expect(page.locator("#explain")).to_have_text("Explain 3 pictures")
+    page.get_by_role("button", name="Leave out b.png").click()
+    expect(page.locator("#previews .name")).to_have_text(["a.png", "a.png"])
+
+
+def test_a_record_whose_model_is_gone_can_still_be_read(page, tmp_path):
+    with closing(Jobs(tmp_path, MODELS)) as jobs:
+        job = ask_and_wait(jobs)
+    with served(page, tmp_path, {"other": MODELS["center"]}) as (address, _):
+        opened(page, address, job.id)
+        expect(page.locator(".finding").first).to_be_visible()
+        expect(page.locator("#to-whatif")).to_be_disabled()
+        expect(page.get_by_role("button", name="Try it")).to_have_count(0)
+        expect(page.locator("#more")).to_be_hidden()
+
+
+def test_where_the_connection_is_lost_what_is_there_stays(bench, page, first):
+    opened(page, bench[0], first)
+    page.route(re.compile("/api/"), lambda route: route.abort())
+    page.locator(".class-chip", has_text="green").click()
+    expect(page.locator("#lost")).to_be_visible()
+    expect(page.locator("#stage .map canvas.map")).to_be_visible()
+    page.unroute_all(behavior="ignoreErrors")
+    expect(page.locator("#lost")).to_be_hidden()
+    page.wrong.clear()  # the browser tells of every request that failed
+
+
+# ---- comparing
+
+
+def test_two_images_are_compared_with_their_difference(bench, page):
+    address, jobs = bench
+    page.goto(f"{address}#collection")
+    for name in ("red/0.png", "green/1.png"):
+        page.get_by_role("checkbox", name=f"Select {name}").check()
+    page.click("#compare-selected")
+    expect(page.locator("#colors h3").nth(2)).to_have_text("difference")
+    expect(page.locator("#stage figure")).to_have_count(5)  # two pictures, two maps, difference
+    one, other = (
+        next(job for job in jobs.all() if job.order.name == name)
+        for name in ("green/1.png", "red/0.png")
+    )
+    if f"image/{other.id}" in page.url:
+        one, other = other, one
+    target = jobs.record(one.id).resolve(None)
+    maps = [jobs.record(job.id).maps(target) for job in (one, other)]
+    move_to(page, "#stage", 12, 12, (24, 24))
+    told = page.locator("#values .bars").nth(2)
+    k = maps[0].names.index("blue")
+    shown = told.locator(".bar", has_text="blue").locator(".number").inner_text()
+    value, margin = (float(part) for part in shown.replace("−", "-").split("±"))
+    (a, b) = maps
+    assert value == pytest.approx(float(a.values[k, 12, 12] - b.values[k, 12, 12]), abs=0.02)
+    both = 1.96 * np.hypot(a.se[k, 12, 12], b.se[k, 12, 12])
+    assert margin == pytest.approx(float(both), abs=0.02)
+
+
+def test_another_model_is_asked_about_a_picture_under_the_same_masks(bench, page, first):
+    address, jobs = bench
+    opened(page, address, first)
+    page.get_by_role("button", name="Compare with corner, same masks").click()
+    expect(page.locator("#colors h3")).to_have_text(["red · center", "red · corner", "difference"])
+    other = jobs.record(re.search(r"with=([0-9a-f]{16})", page.url).group(1))
+    own = jobs.record(first)
+    assert other.plan == own.plan
+    assert other.n_masks == own.n_masks
+    page.check("#own-scales")
+    assert "scale=row" in page.url
+
+
+# ---- what if
+
+
+def test_strokes_have_no_gaps_can_be_undone_and_the_right_button_paints_nothing(bench, page, first):
+    opened(page, bench[0], first)
+    page.keyboard.press("b")
+    expect(page.locator("#odds .number").first).to_contain_text("→")
+    page.locator("#brush-size").evaluate("e => { e.value = 0.04; }")
+    painted = "canvas => [...canvas.getContext('2d').getImageData(0, 0, 24, 24).data]"
+    paint = page.locator("#stage canvas.paint")
+
+    def row(n):
+        return np.reshape(paint.evaluate(painted), (24, 24, 4))[n, :, 3] > 0
+
+    move_to(page, "#stage", 12, 2, (24, 24))
+    page.mouse.down(button="right")
+    page.mouse.up(button="right")
+    expect(page.locator("#undo")).to_be_disabled()
+    page.mouse.down()
+    move_to(page, "#stage", 12, 21, (24, 24))  # in one leap
+    page.mouse.up()
+    expect(page.locator("#undo")).to_be_enabled()
+    assert row(12)[2:22].all()
+    assert not row(2).any()
+    page.keyboard.press("Control+z")
+    assert not row(12).any()
+    page.keyboard.press("Control+Shift+z")
+    assert row(12)[2:22].all()
+    assert (
+        page.locator("#stage .view").first.evaluate("view => getComputedStyle(view).touchAction")
+        == "pan-x pan-y"
+    )  # a finger scrolls
+
+
+def test_a_finding_is_filled_and_a_color_of_the_picture_can_be_picked(bench, page, first):
+    address, jobs = bench
+    opened(page, address, first)
+    page.locator(".finding .said").first.click()
+    page.get_by_role("button", name="Paint it myself").click()
+    odds = page.locator("#odds .number").first
+    expect(odds).to_contain_text("→")
+    before = odds.inner_text()
+    page.click("#fill-finding")
+    expect(odds).not_to_have_text(before)
+    page.click("#clear")
+    expect(odds).to_have_text(before)
+    page.click("#pick")
+    move_to(page, "#stage", 12, 12, (24, 24))
+    page.mouse.down()
+    page.mouse.up()
+    red, green, blue = jobs.record(first).view.pixels[12, 12]
+    name = f"#{red:02x}{green:02x}{blue:02x}"
+    expect(page.locator("#paints label").last).to_have_text(name)
+    expect(page.locator("#paints input").last).to_be_checked()
+    page.click("#fill-finding")
+    expect(odds).not_to_have_text(before)
+
+
+# ---- the collection
+
+
+def test_200_images_are_filtered_to_the_wrong_ones_of_a_class(page, tmp_path):
+    n_images = 200
+    with served(page, tmp_path, MODELS) as (address, jobs):
+        jobs.most_queued = n_images
+        made = [
+            ask(jobs, f"{COLORS[i % 2]}/{i}.png", (i + (i % 10 == 4)) % 2, n_masks=64, seed=i)
+            for i in range(n_images)
+        ]  # every tenth is of the other color: 20 wrong ones, all called red
+        wait(lambda: all(job.state == "done" for job in made))
+        page.goto(f"{address}#collection")
+        expect(page.locator("#collection-count")).to_have_text("200 images · 20 wrong")
+        page.get_by_role("button", name="red", exact=True).click()
+        page.get_by_label("Answers").select_option("wrong")
+        expect(page.locator("#collection-count")).to_contain_text("20 of 200 images")
+        expect(page.locator("#gallery li")).to_have_count(20)
+        for words in page.locator("#gallery .what").all_inner_texts():
+            assert words == "is red"
+        here = page.url
+        page.locator("#gallery a").first.click()
+        expect(page.locator("#state")).to_contain_text("done")
+        page.go_back()
+        expect(page.locator("#gallery li")).to_have_count(20)
+        assert page.url == here

@@ -269,3 +269,25 @@ def test_images_from_and_results_to_a_bucket(tmp_path):
         server.stop()
     assert tables(tmp_path / "fetched") == tables(tmp_path / "local")
     assert json.loads((tmp_path / "fetched" / "status.json").read_text())["done"] == 3
+
+
+# ---- audits
+
+
+@pytest.mark.filterwarnings("default")
+def test_an_audit_on_a_ray_cluster_of_which_a_node_dies_has_the_same_bytes(tmp_path, ray_cluster):
+    import planted_signs
+    from test_audit import GIVEN, files
+    from test_audit import command as audit_command
+
+    data = planted_signs.make_collection(tmp_path / "data", 6)
+    mcrise.audit(data, planted_signs.model, out=tmp_path / "whole", **GIVEN)
+    node = ray_cluster.add_node(num_cpus=1)
+    process = subprocess.Popen(
+        audit_command(data, tmp_path / "out", "--ray", ray_cluster.address), cwd=HERE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wait_for(lambda: len(list((tmp_path / "out/pieces").glob("*.npz"))) >= 2, process, 600)
+    os.kill(node.all_processes["raylet"][0].process.pid, signal.SIGKILL)
+    ended(process)
+    assert files(tmp_path / "out") == files(tmp_path / "whole")

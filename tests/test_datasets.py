@@ -39,6 +39,59 @@ def test_gtsrb_in_its_official_layout(tmp_path):
     assert gtsrb(tmp_path)[0].path == str(tmp_path / "GTSRB/Final_Test/Images/test0.ppm")
 
 
+def test_gtsrb_has_boxes_and_its_training_tracks_are_groups(tmp_path):
+    """Tests have no tracks; the region of interest names its last row and column."""
+    root = tmp_path / "GTSRB" / "Final_Training" / "Images"
+    for sign in ("00002", "00003"):
+        for name in ("00000_00001", "00000_00029", "00001_00000"):
+            picture(root / sign / f"{name}.ppm")
+        rows = "".join(f"{name}.ppm;8;9;1;2;5;6;{int(sign)}\n" for name in (
+            "00000_00001", "00000_00029", "00001_00000"))  # fmt: skip
+        head = "Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId\n"
+        (root / sign / f"GT-{sign}.csv").write_text(head + rows)
+    found = open_dataset(tmp_path, "train")
+    assert [one.group for one in found] == [
+        "00002/00000", "00002/00000", "00002/00001", "00003/00000", "00003/00000", "00003/00001",
+    ]  # fmt: skip
+    assert found[0].box == (2, 1, 7, 6)  # top, left, bottom, right
+    official_gtsrb(tmp_path / "other" / "GTSRB")
+    assert open_dataset(tmp_path / "other")[0].group is None
+    assert open_dataset(tmp_path / "other")[0].box == (0, 0, 8, 8)
+
+
+def test_a_csv_may_name_groups_boxes_and_masks(tmp_path):
+    picture(tmp_path / "a.png")
+    picture(tmp_path / "b.png")
+    picture(tmp_path / "where" / "a.png")
+    table = tmp_path / "list.csv"
+    table.write_text(
+        "image,x1,y1,x2,y2,clip,mask,label\na.png,1,2,3,4,c7,where/a.png,stop\nb.png,,,,,c7,,\n"
+    )
+    first, second = open_dataset(table, group="clip")
+    assert (first.label, first.group, first.box) == ("stop", "c7", (2, 1, 4, 3))
+    assert first.mask == str(tmp_path / "where" / "a.png")
+    assert (second.label, second.group, second.box, second.mask) == (None, "c7", None, None)
+    assert open_dataset(table)[0].group is None
+    with pytest.raises(InputError, match=r"the column 'track', but .* has only path, x1"):
+        open_dataset(table, group="track")
+    with pytest.raises(InputError, match="is no table"):
+        open_dataset(tmp_path, group="clip")
+    table.write_text("image,x1,y1,x2,y2\na.png,1,2,3,left\n")
+    with pytest.raises(InputError, match="the box 2, 1, left, 3, but four numbers"):
+        open_dataset(table)
+
+
+def test_a_folder_of_masks_has_the_names_of_the_images(tmp_path):
+    picture(tmp_path / "images" / "stop" / "a.jpg")
+    picture(tmp_path / "images" / "stop" / "b.jpg")
+    picture(tmp_path / "masks" / "stop" / "a.png")
+    first, second = open_dataset(tmp_path / "images", masks=tmp_path / "masks")
+    assert first.mask == str(tmp_path / "masks" / "stop" / "a.png")
+    assert second.mask is None
+    with pytest.raises(InputError, match=r"no mask for any .* as in stop/a\.png"):
+        open_dataset(tmp_path / "images", masks=tmp_path / "gone")
+
+
 @pytest.mark.parametrize("place", ["GTSRB/Final_Test", "GTSRB", "."])
 def test_gtsrb_with_its_test_table_where_archives_unpack_it(tmp_path, place):
     official_gtsrb(tmp_path / "GTSRB")

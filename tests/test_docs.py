@@ -77,6 +77,20 @@ def test_the_commands_of_the_page_on_studies_run(user):
     assert Path("photo.jpg.mcrise/curves.png").exists()
 
 
+def test_what_the_page_on_audits_shows_runs(user):
+    import duckdb
+
+    page = (ROOT / "docs" / "auditing.md").read_text()
+    Path("signs").mkdir()
+    stop().save("signs/stop.png")
+    (line,) = blocks("sh", page)
+    cli([*shlex.split(line)[1:], "--n-masks", "64", "--workers", "1"], standalone_mode=False)
+    (query,) = blocks("sql", page)
+    assert len(duckdb.sql(query).fetchall()) == 1
+    (block,) = blocks("python", page)
+    exec(block.replace("256", "64"), {})  # finds it done
+
+
 def test_the_page_of_the_api_is_what_the_docstrings_say():
     spec = importlib.util.spec_from_file_location("make_api", ROOT / "docs" / "make_api.py")
     make_api = importlib.util.module_from_spec(spec)

@@ -2,9 +2,11 @@
 
 import io
 import json
+import os
 import shutil
 import sqlite3
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -17,7 +19,9 @@ from mcrise.brief import Brief
 from mcrise.masks import CHUNK
 from mcrise.model import Model
 from mcrise.page.jobs import Jobs, NotServed, Order, QueueFull, UnknownJob
+from mcrise.page.ledger import NotKept
 from mcrise.page.order import parse_order
+from mcrise.page.retention import Retention
 from mcrise.repaints import Repaint, Stroke
 from mcrise.trials import try_strokes
 from planted import PatchModel, photo
@@ -215,6 +219,163 @@ def test_a_call_that_fails_tells_its_caller(opened):
     with pytest.raises(ZeroDivisionError):
         jobs.call("planted", lambda model: 1 / 0).result(timeout=10)
     assert jobs.worker.is_alive()
+
+
+# ---- what goes wrong around it
+
+
+def test_nothing_is_left_behind_by_an_order_that_cannot_be_written_down(opened, tmp_path):
+    jobs = opened()
+    jobs.ledger.database.execute("PRAGMA query_only = ON")  # as on a disk that is read-only
+    with pytest.raises(NotKept, match="readonly"):
+        jobs.submit(order(n_masks=64), PICTURE)
+    assert jobs.all() == []
+    assert not list(tmp_path.glob("*.upload"))
+    assert "readonly" in jobs.health()["trouble"]
+
+
+def test_what_the_worker_could_not_write_down_is_written_later(opened):
+    gate = Gate()
+    jobs = opened(gate)
+    job = jobs.submit(order(n_masks=64), PICTURE)
+    wait(jobs, lambda: job.state == "running")
+    jobs.ledger.database.execute("PRAGMA query_only = ON")
+    gate.let(100)
+    wait(jobs, lambda: job.state == "done")
+    with pytest.raises(NotKept):
+        jobs.pause(job.id)
+    assert job.state == "done"
+    jobs.ledger.database.execute("PRAGMA query_only = OFF")
+    wait(jobs, lambda: not jobs.health()["trouble"])
+    jobs.close()
+    assert opened().get(job.id).state == "done"
+
+
+def test_a_model_that_ends_the_program_fails_its_job_only(opened):
+    def leaves(images):
+        raise SystemExit(3)
+
+    jobs = opened(leaves)
+    job = jobs.submit(order(n_masks=64), PICTURE)
+    wait(jobs, lambda: job.state == "failed")
+    assert "SystemExit" in job.note
+    with pytest.raises(SystemExit):
+        jobs.call("planted", lambda model: model(photo(24, 32)[None])).result(timeout=10)
+    assert jobs.health() == {"alive": True, "trouble": ""}
+
+
+def test_a_folder_has_one_server_and_whoever_comes_second_is_told_which(opened, tmp_path):
+    opened()
+    with pytest.raises(mcrise.InputError, match=f"in use: a server .*process {os.getpid()} on"):
+        opened()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"not a database " * 100,
+        "CREATE TABLE jobs (id, x)",
+        "INSERT INTO jobs VALUES (1, 'a', '[]', 0, 'done', 0, 0, '')",
+        "INSERT INTO jobs VALUES (1, 'a', '{', 0, 'done', 0, 0, '')",
+        """INSERT INTO jobs VALUES (1, 'a', '{"model": 1, "name": 2}', 'x', 'done', 0, 0, '')""",
+        """INSERT INTO jobs VALUES (1, 'a', '{"model": "planted", "name": "b"}', 0, 'odd', 0, 0,
+        '')""",
+    ],
+)
+def test_a_list_of_jobs_that_is_damaged_or_foreign_is_refused_in_words(opened, tmp_path, content):
+    if not content or isinstance(content, bytes):
+        (tmp_path / "jobs.sqlite").write_bytes(content)
+    else:
+        if "INSERT" in content:
+            opened().close()
+        with closing(sqlite3.connect(tmp_path / "jobs.sqlite")) as database, database:
+            database.execute(content)
+    if content == b"":
+        assert opened().all() == []  # as SQLite itself leaves it
+    else:
+        with pytest.raises(mcrise.InputError, match="another --data"):
+            opened()
+
+
+def test_nobody_comes_round_the_limit_of_the_queue(opened):
+    gate = Gate()
+    jobs = opened(gate, most_queued=1)
+    first = jobs.submit(order(n_masks=64), PICTURE)
+    wait(jobs, lambda: first.state == "running")
+    paused = jobs.submit(order(n_masks=64), PICTURE)
+    jobs.pause(paused.id)
+    jobs.submit(order(n_masks=64), PICTURE)
+    for again in (lambda: jobs.resume(paused.id), lambda: jobs.more(paused.id, 64)):
+        with pytest.raises(QueueFull):
+            again()
+    assert (paused.state, paused.goal) == ("paused", 0)
+    gate.let(100)
+
+
+def test_while_a_long_record_is_read_nobody_else_waits(opened, monkeypatch):
+    jobs = opened()
+    job = jobs.submit(order(n_masks=64), PICTURE)
+    wait(jobs, lambda: job.state == "done")
+    jobs.close()
+    again = opened()
+    reading, go_on = threading.Event(), threading.Event()
+
+    def slowly(path):
+        reading.set()
+        assert go_on.wait(10)
+        return mcrise.load(path)
+
+    monkeypatch.setattr("mcrise.page.jobs.load", slowly)
+    reader = threading.Thread(target=again.record, args=(job.id,))
+    reader.start()
+    assert reading.wait(10)
+    assert again.all()[0].id == job.id  # and so on: the lock is free
+    go_on.set()
+    reader.join()
+
+
+def test_answers_are_added_to_the_record_there_is_by_now_and_no_mask_is_lost(opened):
+    jobs = opened()
+    job = jobs.submit(order(n_masks=64), PICTURE)
+    wait(jobs, lambda: job.state == "done")
+    early = jobs.record(job.id)
+    jobs.more(job.id, 64)
+    wait(jobs, lambda: job.state == "done" and job.n_masks == 128)
+    early.answers["a repaint"] = early.untouched
+    jobs.keep_answers(job.id, early)
+    kept = mcrise.load(jobs.record_path(job))
+    assert kept.n_masks == 128
+    assert "a repaint" in kept.answers
+
+
+def test_what_is_too_much_goes_oldest_first_and_only_after_it_was_told(opened):
+    jobs = opened()
+    first, second = (jobs.submit(order(n_masks=64), PICTURE) for _ in range(2))
+    wait(jobs, lambda: second.state == "done")
+    jobs.retention = Retention(bytes=jobs.size_of(second), grace=100.0)
+    tidy_now(jobs)
+    assert first.leaves == pytest.approx(time.time() + 100, abs=20)
+    assert second.leaves is None
+    with pytest.raises(NotKept, match="keep-gb"):
+        jobs.submit(order(n_masks=64), PICTURE)
+    first.leaves = time.time() - 1
+    tidy_now(jobs)
+    assert [job.id for job in jobs.all()] == [second.id]
+    assert not jobs.record_path(first).exists()
+
+
+def tidy_now(jobs):
+    jobs.tidied = 0.0
+    jobs.tidy()
+
+
+def test_old_jobs_go_and_room_made_in_time_keeps_the_others():
+    jobs = [("a", 0.0, 5), ("b", 1.0, 5), ("c", 2.0, 5)]
+    assert Retention(bytes=15).too_much(jobs, 10.0) == []
+    assert Retention(bytes=9).too_much(jobs, 10.0) == ["a", "b"]
+    day = 24 * 3600
+    assert Retention(days=1, bytes=None).too_much(jobs, day + 1.5) == ["a", "b"]
 
 
 # ---- the folder, from one version to the next

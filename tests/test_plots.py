@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mcrise
-from mcrise.plots import DIVERGING, SEQUENTIAL, Scale, overlay, plot_maps, plot_rise, scale_for
+from mcrise.plots import DIVERGING, SEQUENTIAL, Scale, drawn, plot_maps, plot_rise, scale_for
 from planted import PatchModel, photo
 
 UNIT = Scale(-1.0, 1.0, DIVERGING)
@@ -34,12 +34,20 @@ def test_each_fill_heads_its_panel_and_each_class_its_row(record):
     assert titles == ["red", "red", "blur:2", "#00ff7f", "not red"]
 
 
-def test_a_value_below_two_standard_errors_is_faint():
-    image = np.full((1, 2, 3), 0.5, np.float32)
-    values = np.full((1, 2), 0.8, np.float32)
-    se = np.array([[0.1, 0.7]], np.float32)
-    sure, unsure = overlay(image, values, se, UNIT)[0]
-    gray = overlay(image, 0 * values, se, UNIT)[0, 0]
+@pytest.mark.parametrize("known", [True, False], ids=["chance", "own interval"])
+def test_what_chance_may_show_is_faint_or_else_what_lies_within_its_own_95_percent(record, known):
+    maps = record.maps(0)
+    values = np.full_like(maps.values, 0.8)
+    se = np.full_like(values, 0.405)  # 1.96 of them are less than the value, two are more
+    beyond = np.ones(values.shape, bool)
+    if known:
+        beyond[:, :, 1] = False
+    else:
+        se[:, :, 1] = 0.41
+    image = np.full_like(maps.image, 128)
+    maps = replace(maps, values=values, se=se, image=image, beyond=beyond if known else None)
+    sure, unsure = drawn(maps, 0, UNIT)[0, :2]
+    gray = drawn(replace(maps, values=0 * values), 0, UNIT)[0, 0]
     assert np.abs(unsure - gray).sum() < 0.5 * np.abs(sure - gray).sum()
 
 

@@ -127,7 +127,7 @@ def test_what_follows_the_calls_takes_memory_for_a_few_maps_only():
     reading = read_maps(record, 0)
     plot_maps(maps)
     plot_regions([try_reading(record, reading)])
-    pack(reading.maps)
+    pack(reading.maps, record.plan.grid)
     render([Chapter("a", record, [0])])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -3,6 +3,7 @@
 import html
 import os
 import re
+import shlex
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -111,6 +112,46 @@ def test_the_command_to_make_it_again_names_the_folder_where_that_was_chosen(rec
     text = out.read_text()
     assert "mcrise explain photo.png --model SPEC" in text
     assert "--out elsewhere" in text
+
+
+def test_the_command_of_a_report_goes_on_with_the_run_wherever_its_folder_was_put(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(photo(96, 96)).save("photo.png")
+    asked = ["explain", "photo.png", "--model", "demo", "--n-masks", "64", "--mask-prob", "0.5",
+             "--trials", "none", "--out", "deep/down"]  # fmt: skip
+    assert CliRunner().invoke(cli, asked).exit_code == 0
+    assert CliRunner().invoke(cli, ["report", "deep/down"]).exit_code == 0
+    text = (tmp_path / "report.html").read_text()
+    command = html.unescape(re.search("<pre>mcrise (.*)</pre>", text)[1]).replace("SPEC", "demo")
+    again = CliRunner().invoke(cli, [*shlex.split(command), "--trials", "none"])
+    assert again.exit_code == 0, again.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "photo.png", "report.html"]
+
+
+def test_a_report_of_several_runs_opens_with_a_table_that_leads_to_each(record):
+    text = render([Chapter("one.png", record, [0, 1]), Chapter("two.png", record, [1])])
+    links = re.findall(r'<a href="#(part-\d)">', text)
+    assert links == re.findall(r'<article id="(part-\d)"', text) == ["part-1", "part-2", "part-3"]
+    assert 'class="contents"' not in render([Chapter("one.png", record, [1])])
+
+
+def test_colors_are_shown_strongest_first_each_with_its_swatch(report, record):
+    maps = record.maps(0)
+    strongest = np.abs(maps.values).max(axis=(1, 2)).argsort()[::-1]
+    panels = re.findall(r'class="panel" data-k="(\d)".*?fill="(#\w{6})"', report)
+    swatches = {"red": "#ff0000", "green": "#00ff00", "blue": "#0000ff", "white": "#ffffff",
+                "black": "#000000"}  # fmt: skip
+    assert panels == [(str(k), swatches[maps.names[k]]) for k in strongest]
+
+
+def test_a_notebook_shows_the_reading_and_the_scale(record):
+    shown = record._repr_html_()
+    tried = try_reading(record, read_maps(record))
+    for line in tried.lines():
+        assert html.escape(line) in shown
+    assert "linear-gradient" in shown
 
 
 def test_rise_is_read_alike_by_the_report_the_command_and_the_page(record):

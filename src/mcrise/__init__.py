@@ -1,6 +1,7 @@
 """Which colors, where in an image, a model's decision depends on."""
 
 from .archive import load
+from .auditing.runner import AuditResult, audit
 from .brief import Brief
 from .errors import InputError, McriseError, ModelError, PluginError, RecordError
 from .fills import Blur, Fill, Gray, Hue, Mean, Noise, Picture, Solid
@@ -22,6 +23,7 @@ from .version import VERSION
 __version__ = VERSION
 
 __all__ = [
+    "AuditResult",
     "Blur",
     "Brief",
     "Comparison",
@@ -49,6 +51,7 @@ __all__ = [
     "StudyResult",
     "Trial",
     "Tried",
+    "audit",
     "compare",
     "explain",
     "grow",

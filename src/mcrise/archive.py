@@ -6,9 +6,11 @@ files without them, so that an old file opens for years.
 
 import io
 import json
+import math
+import os
 import platform
+import stat
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,21 +18,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import fills
-from .errors import InputError, PluginError, RecordError
+from . import fills, told
+from .errors import InputError, ModelError, PluginError, RecordError
 from .files import replacing
-from .images import View
-from .masks import CHUNK, Plan, draw
+from .images import MOST_PIXELS, View, array_pixels
+from .masks import CHUNK, MOST_CELLS, Plan, draw
 from .origin import Origin
 from .record import Record
+from .scores import LARGEST, check_kind, check_scores
 from .version import VERSION
 
 FORMAT = 1  # of the file; raised when an older mcrise could misread a newer file
-MOST_BYTES = 4 * 2**30  # of a file, unpacked
+MOST_BYTES = 4 * 2**30  # of a file
 
 
 def write_record(record: Record, path: Path) -> None:
     """Whoever reads `path` meanwhile sees the old file or the new, whole."""
+    write_arrays(path, arrays_of(record))
+
+
+def record_bytes(record: Record) -> bytes:
+    """What `write_record` writes."""
+    out = io.BytesIO()
+    np.savez(out, **arrays_of(record))  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def arrays_of(record: Record) -> dict[str, NDArray[Any]]:
     chunks = record.chunks
     scores = [record.scores[chunk] for chunk in chunks]
     arrays = {
@@ -49,7 +63,7 @@ def write_record(record: Record, path: Path) -> None:
     if record.pilot:
         arrays["pilot_mask_probs"] = np.array(list(record.pilot), np.float64)
         arrays["pilot_scores"] = np.stack(list(record.pilot.values()))
-    write_arrays(path, arrays)
+    return arrays
 
 
 def meta(record: Record) -> dict[str, Any]:
@@ -92,7 +106,7 @@ def load(path: Path | str) -> Record:
     path = Path(path)
     path = path / "run.npz" if path.is_dir() else path
     try:
-        return parse_record(path.read_bytes())
+        return parse_record(read_file(path))
     except FileNotFoundError:
         raise RecordError(
             f"{path} does not exist", "give a run.npz or the folder it is in"
@@ -101,102 +115,164 @@ def load(path: Path | str) -> Record:
         raise RecordError(f"{path} {error.problem}", error.remedy) from None
     except PluginError:  # nothing is wrong with the record
         raise
-    except (LookupError, ValueError, TypeError, OSError, MemoryError, EOFError, InputError,
-            NotImplementedError, zipfile.BadZipFile, zlib.error):  # fmt: skip
+    except Exception:  # a damaged file fails in as many ways as there are libraries below
         raise RecordError(f"{path} is not a record of mcrise, or it is damaged") from None
 
 
-def parse_record(content: bytes) -> Record:
+def read_file(path: Path) -> bytes:
+    """The bytes of a file, once it is known that it is one, and how long."""
+    about = os.stat(path)  # before it is opened: a pipe would wait for whoever writes into it
+    if not stat.S_ISREG(about.st_mode):
+        raise RecordError("is no file", "give a run.npz or the folder it is in")
+    if about.st_size > MOST_BYTES:
+        raise RecordError("has more than 4 GB, so it is not a record of mcrise")
+    with path.open("rb") as file:
+        return file.read(about.st_size)
+
+
+def read_arrays(content: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays of an `.npz` file, which take no more memory than the file itself has bytes."""
+    arrays = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        if sum(member.file_size for member in archive.infolist()) > MOST_BYTES:
-            raise RecordError("unpacks to more than 4 GB, so it is not a record of mcrise")
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        meta = json.loads(arrays["meta"].tobytes())
-        if meta["mcrise_format"] != FORMAT:
-            raise RecordError(
-                f"has format {meta['mcrise_format']}, but this mcrise reads format {FORMAT}"
-            )
-        plan = parse_plan(meta["plan"], arrays)
-        view = View(
-            arrays["image"],
-            pair(meta["original_size"]),
-            box(meta["box"]),
-            tuple(meta["view_notes"]),
-            str(meta.get("image_name", "")),
+        members = archive.infolist()
+        packed = any(member.compress_type != zipfile.ZIP_STORED for member in members)
+        if packed or sum(member.file_size for member in members) > len(content):
+            raise RecordError("is compressed, which no record of mcrise is")
+        for member in members:
+            arrays[member.filename.removesuffix(".npy")] = read_array(archive.read(member))
+    return arrays
+
+
+def read_array(content: bytes) -> NDArray[Any]:
+    """An array of an `.npy` file; no objects, which could run code."""
+    file = io.BytesIO(content)
+    header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }[np.lib.format.read_magic(file)]
+    shape, by_columns, dtype = header(file)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content) - file.tell():
+        raise ValueError("the array is not as long as its header says")
+    flat = np.frombuffer(content, dtype, offset=file.tell())
+    return flat.reshape(shape, order="F" if by_columns else "C").copy()
+
+
+def parse_record(content: bytes) -> Record:
+    arrays = read_arrays(content)
+    meta = json.loads(arrays["meta"].tobytes())
+    if meta["mcrise_format"] != FORMAT:
+        raise RecordError(
+            f"has format {meta['mcrise_format']!r:.60}, but this mcrise reads format {FORMAT}"
         )
-        if view.pixels.shape != (*plan.size, 3):
-            raise RecordError("is damaged (its image has another size than its plan)")
-        record = Record(
-            plan,
-            view,
-            arrays["untouched"],
-            labels=None if meta["labels"] is None else tuple(meta["labels"]),
-            kind=meta["kind"],
-            batch_size=int(meta["batch_size"]),
-            model=meta["model"],
-            origin=Origin(**meta.get("origin", {})),
-            verdict=meta["verdict"],
-            jitter=meta.get("jitter"),
-            choice=str(meta.get("choice", "")),
-        )
-        add_chunks(record, arrays)
-        if "pilot_scores" in arrays:
-            add_pilot(record, arrays)
-        if digests := meta.get("answers"):
-            record.answers = read_answers(digests, arrays["answers"], record.n_classes)
+    plan = parse_plan(meta["plan"], arrays)
+    if arrays["image"].shape != (*plan.size, 3):
+        raise RecordError("is damaged (its image has another size than its plan)")
+    top, left, bottom, right = told.numbers(meta["box"], 4)
+    view = View(
+        check_image(arrays["image"]),
+        told.pair(meta["original_size"], MOST_PIXELS),
+        (top, left, bottom, right),
+        told.texts(meta["view_notes"]),
+        told.text(meta.get("image_name", "")),
+    )
+    kind, jitter = told.text(meta["kind"]), meta.get("jitter")
+    check_kind(kind)
+    record = Record(
+        plan,
+        view,
+        check_scores_of(kind, arrays["untouched"][None], 1)[0],
+        labels=None if meta["labels"] is None else told.texts(meta["labels"]),
+        kind=kind,
+        batch_size=told.whole(meta["batch_size"], 1, CHUNK),
+        model=told.text(meta["model"]),
+        origin=parse_origin(meta.get("origin", {})),
+        verdict=told.text(meta["verdict"]),
+        jitter=None if jitter is None else told.number(jitter, low=0, high=2 * LARGEST),
+        choice=told.text(meta.get("choice", "")),
+    )
+    add_chunks(record, arrays)
+    if "pilot_scores" in arrays:
+        add_pilot(record, arrays)
+    if digests := told.texts(meta.get("answers", [])):
+        answers = check_scores_of(kind, arrays["answers"], len(digests), record.n_classes)
+        record.answers = dict(zip(digests, answers, strict=True))
     return record
 
 
 def parse_plan(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Plan:
     return Plan(
-        size=pair(data["size"]),
+        size=told.pair(data["size"], MOST_PIXELS),
         fills=tuple(
-            fills.from_json(fill, arrays.get(f"fill_{k}")) for k, fill in enumerate(data["fills"])
+            fills.from_json(told.table(fill), arrays.get(f"fill_{k}"))
+            for k, fill in enumerate(data["fills"])
         ),
-        grid=pair(data["grid"]),
-        mask_prob=data["mask_prob"],
-        seed=data["seed"],
+        grid=told.pair(data["grid"], MOST_CELLS),
+        mask_prob=told.number(data["mask_prob"], 0, 1),
+        seed=told.whole(data["seed"], 0, 2**64 - 1),
     )
+
+
+def parse_origin(data: Mapping[str, Any]) -> Origin:
+    settings = told.table(data.get("settings", {}))
+    return Origin(told.text(data.get("name", "")), told.text(data.get("digest", "")), settings)
+
+
+def check_image(pixels: NDArray[Any]) -> NDArray[Any]:
+    """Pixels (H, W, 3) of a file, if they can be any of a view."""
+    if pixels.dtype not in (np.uint8, np.float32) or pixels.ndim != 3 or pixels.shape[2] != 3:
+        raise RecordError("is damaged (its image is none)")
+    return array_pixels(pixels)[0]
 
 
 def add_chunks(record: Record, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Take the scores of a file, if they are of the masks that this mcrise draws."""
-    scores = check_numbers(record, arrays["scores"])
-    rows = zip(arrays["chunks"], arrays["checksums"], scores, strict=True)
-    for chunk, checksum, chunk_scores in rows:
-        if draw(record.plan, int(chunk)).checksum() != checksum:
+    chunks = [int(chunk) for chunk in whole_numbers(arrays["chunks"])]
+    checksums = [int(checksum) for checksum in whole_numbers(arrays["checksums"])]
+    if len(set(chunks)) < len(chunks) or min(chunks, default=0) < 0:
+        raise RecordError("is damaged (its chunks are numbered wrong)")
+    scores = chunks_of(record, arrays["scores"], len(chunks))
+    for chunk, checksum, some in zip(chunks, checksums, scores, strict=True):
+        if draw(record.plan, chunk).checksum() != checksum:
             raise RecordError(f"was made with other masks in chunk {chunk} than this mcrise draws")
-        record.add(int(chunk), chunk_scores)
+        record.add(chunk, some)
 
 
 def add_pilot(record: Record, arrays: Mapping[str, NDArray[Any]]) -> None:
-    scores = check_numbers(record, arrays["pilot_scores"])
-    for mask_prob, some in zip(arrays["pilot_mask_probs"], scores, strict=True):
-        record.pilot[float(mask_prob)] = some.astype(np.float32)
+    mask_probs = [told.number(float(one), 0, 1) for one in arrays["pilot_mask_probs"]]
+    scores = chunks_of(record, arrays["pilot_scores"], len(mask_probs))
+    record.pilot = dict(zip(mask_probs, scores, strict=True))
 
 
-def check_numbers(record: Record, scores: NDArray[Any]) -> NDArray[Any]:
-    """Scores (n, 64, C) of a file, if they can be any of that record."""
-    if scores.shape[1:] != (CHUNK, record.n_classes) or not np.isfinite(scores).all():
+def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """A list of whole numbers of a file."""
+    if values.dtype.kind not in "iu" or values.ndim != 1:
+        raise RecordError("is damaged (its chunks are not numbers)")
+    return values
+
+
+def chunks_of(record: Record, scores: NDArray[Any], n_chunks: int) -> NDArray[np.float32]:
+    """The scores (n, 64, C) of the chunks of a record."""
+    if scores.shape != (n_chunks, CHUNK, record.n_classes):
         raise RecordError("is damaged (its scores have the wrong shape or are not numbers)")
+    flat = scores.reshape(n_chunks * CHUNK, record.n_classes)
+    return check_scores_of(record.kind, flat, len(flat)).reshape(scores.shape)
+
+
+def check_scores_of(
+    kind: str, scores: NDArray[Any], n: int, n_classes: int | None = None
+) -> NDArray[np.float32]:
+    """Scores (n, C) of a file, if they can be any of that kind."""
+    if (
+        scores.dtype != np.float32
+        or scores.ndim != 2
+        or scores.shape != (n, n_classes or scores.shape[1])
+        or not scores.shape[1]
+        or not np.isfinite(scores).all()
+    ):
+        raise RecordError("is damaged (its scores have the wrong shape or are not numbers)")
+    try:
+        if len(scores):
+            check_scores(kind, scores)
+    except ModelError as error:
+        raise RecordError(f"is damaged ({error})") from None
     return scores
-
-
-def read_answers(
-    digests: list[Any], answers: NDArray[Any], n_classes: int
-) -> dict[str, NDArray[np.float32]]:
-    """What the model said of repaints, by their digests."""
-    if answers.shape != (len(digests), n_classes) or not np.isfinite(answers).all():
-        raise RecordError("is damaged (its answers have the wrong shape or are not numbers)")
-    rows = zip(digests, answers.astype(np.float32), strict=True)
-    return {str(digest): scores for digest, scores in rows}
-
-
-def pair(values: list[int]) -> tuple[int, int]:
-    first, second = values
-    return int(first), int(second)
-
-
-def box(values: list[float]) -> tuple[float, float, float, float]:
-    top, left, bottom, right = values
-    return float(top), float(left), float(bottom), float(right)

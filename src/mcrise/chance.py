@@ -16,14 +16,17 @@ from .masks import Masks, Plan
 
 N_SHUFFLES = 200
 CONFIDENCE = 0.95
-TINIEST = 1e-6
+TINIEST = 1e-6  # of the range of scores: rounding alone may show less
 
 
-def chance_limit(plan: Plan, masks: Masks, scores: NDArray[np.float64]) -> float:
+def chance_limit(
+    plan: Plan, masks: Masks, scores: NDArray[np.float64], least: float = TINIEST
+) -> float:
     """The 95 % point of the largest |value| of the centered maps if scores ignored the masks.
 
     All pixels and fills have the same variance by construction of the masks, so their values
     compare as they are. Maps are smooth over a cell: four points a cell each way are enough.
+    Never below `least`.
     """
     from scipy.sparse import csr_array
 
@@ -42,4 +45,4 @@ def chance_limit(plan: Plan, masks: Masks, scores: NDArray[np.float64]) -> float
         means = blur_by_cell(coarse, sums.reshape(-1, *shape[1:]))
         for one in means.reshape(20, shape[0], *coarse.size):
             largest.append(float(np.abs(contrast(coarse, one, 0.0)).max()))
-    return max(float(np.quantile(largest, CONFIDENCE)), TINIEST)
+    return max(float(np.quantile(largest, CONFIDENCE)), least)

@@ -109,7 +109,8 @@ class ByFormula:
     def chance(self, column: Column) -> Chance | None:
         if not self.center:
             return None  # its noise grows with the mean of the scores, which says nothing
-        limit = chance_limit(self.sample.plan, self.sample.masks, column.scores)
+        sample = self.sample
+        limit = chance_limit(sample.plan, sample.masks, column.scores, column.least)
         return Chance(limit, self.maps(column).values)
 
 

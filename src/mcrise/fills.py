@@ -399,6 +399,8 @@ def check_fills(fills: tuple[Fill, ...]) -> tuple[Fill, ...]:
         raise InputError(f"{len(fills)} fills were given, but 1 to {MOST_FILLS} are needed.")
     names = [fill.name for fill in fills]
     for name in names:
+        if not isinstance(name, str):
+            raise InputError(f"A fill is called {name!r}, but a text is needed.")
         if names.count(name) > 1:
             raise InputError(f"The fill {name!r} is listed twice: name each fill once.")
     return fills

@@ -4,6 +4,7 @@
 `summary.json` are what was made of it. Another run is never written over unless that was asked for.
 """
 
+import inspect
 import json
 import os
 import re
@@ -109,6 +110,12 @@ class RunFolder:
                     "give the model with --model."
                 )
             spec = str(known)
+        if unknown := set(origin.settings) - set(inspect.signature(load_model).parameters):
+            raise RecordError(
+                f"{self.run} says {', '.join(sorted(unknown))} of its model, which this mcrise "
+                "does not know",
+                "open it with the mcrise that made it",
+            )
         settings = {**origin.settings, **{k: v for k, v in said.items() if v is not None}}
         model = load_model(spec, **settings)
         recognise(record, model)
@@ -175,7 +182,7 @@ class RunFolder:
     def read_json(self, name: str) -> dict[str, Any]:
         try:
             content = json.loads((self.path / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return content if isinstance(content, dict) else {}
 

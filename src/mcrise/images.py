@@ -21,6 +21,9 @@ from .errors import InputError
 SMALLEST_SIDE = 8  # pixels; below it there is no room for "where"
 MOST_PIXELS = 100_000_000
 MANY_PIXELS = 4_000_000  # more than a model that takes any size was likely made for
+ORIENTATION = 0x0112  # the entry of EXIF
+STRIP = 256  # rows
+PROGRAMS = ("EPS", "WMF")  # kinds that Pillow hands to another program, whatever their name
 FILTERS = {
     "nearest": Image.Resampling.NEAREST,
     "bilinear": Image.Resampling.BILINEAR,
@@ -128,6 +131,8 @@ def open_picture(source: Path | str | bytes) -> tuple[Image.Image, tuple[str, ..
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # ours is the limit
             with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as opened:
+                if opened.format in PROGRAMS:
+                    raise UnidentifiedImageError
                 check_extent(name, opened.height, opened.width)
                 opened.load()
                 return upright_rgb(opened)
@@ -146,7 +151,7 @@ def open_picture(source: Path | str | bytes) -> tuple[Image.Image, tuple[str, ..
             f"{name} unpacks to more than the {MOST_PIXELS:,} pixels read here: make it smaller "
             "first."
         ) from None
-    except InputError:
+    except (InputError, MemoryError):
         raise
     except (
         Exception
@@ -169,19 +174,16 @@ def check_extent(name: str, rows: int, cols: int) -> None:
 
 def upright_rgb(picture: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
     check_extent("The image", picture.height, picture.width)
-    turned = ImageOps.exif_transpose(picture)
+    # Only where it says so: even one that need not be turned would be copied.
+    as_it_is = picture.getexif().get(ORIENTATION, 1) not in range(2, 9)
+    turned = picture if as_it_is else ImageOps.exif_transpose(picture)
     notes = () if turned.size == picture.size else ("turned upright as its EXIF says",)
     if turned.mode == "RGB":
         return turned, notes
     if turned.mode in ("La", "RGBa"):  # premultiplied: Pillow converts it only step by step
         turned = turned.convert("LA" if turned.mode == "La" else "RGBA")
     if turned.has_transparency_data:
-        layered = turned.convert("RGBA")
-        white = Image.new("RGBA", layered.size, "white")
-        return Image.alpha_composite(white, layered).convert("RGB"), (
-            *notes,
-            "transparent parts were laid over white",
-        )
+        return over_white(turned), (*notes, "transparent parts were laid over white")
     if turned.mode[0] in "IF":  # 16 and 32 bits a pixel: Pillow would clip rather than scale
         values = np.asarray(turned, np.float64)
         top = 255 if values.max() <= 255 else max(65535.0, values.max())
@@ -189,6 +191,17 @@ def upright_rgb(picture: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
             top = 1
         turned = Image.fromarray(np.clip(values * (255 / top), 0, 255).astype(np.uint8))
     return turned.convert("RGB"), (*notes, f"converted from mode {picture.mode} to RGB")
+
+
+def over_white(picture: Image.Image) -> Image.Image:
+    """A picture with transparent parts laid over white, a strip at a time to save memory."""
+    out = Image.new("RGB", picture.size)
+    for top in range(0, picture.height, STRIP):
+        box = (0, top, picture.width, min(top + STRIP, picture.height))
+        layered = picture.crop(box).convert("RGBA")
+        white = Image.new("RGBA", layered.size, "white")
+        out.paste(Image.alpha_composite(white, layered).convert("RGB"), box)
+    return out
 
 
 def channels_last(array: NDArray[Any]) -> NDArray[Any]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+SURE_SE = 1.96  # standard errors: half of a 95 % interval, which is what ± stands for everywhere
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Maps(ByContent):
@@ -38,6 +40,7 @@ class Maps(ByContent):
     diverging: bool = True  # whether zero is a value of its own, or only another value
     against: int | None = None  # the class whose score was taken off, if any
     notes: tuple[str, ...] = ()  # what to know before reading the maps
+    beyond: NDArray[np.bool_] | None = None  # (K, H, W) what exceeds chance; None: was not asked
 
     def __repr__(self) -> str:
         error = self.relative_error
@@ -73,7 +76,15 @@ class Maps(ByContent):
             values=self.values[:, ::every, ::every],
             se=self.se[:, ::every, ::every],
             image=thinned(self.image, every),
+            beyond=None if self.beyond is None else self.beyond[:, ::every, ::every],
         )
+
+    @property
+    def faint(self) -> str:
+        """What is drawn faintly, in words."""
+        if self.beyond is None:
+            return "within its 95 % interval"
+        return "within what chance alone would show"
 
     @property
     def names(self) -> tuple[str, ...]:

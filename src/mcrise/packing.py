@@ -1,5 +1,6 @@
 """Packing: maps and readings as a browser reads them, on the page, in reports and in notebooks."""
 
+import hashlib
 import json
 import math
 from typing import Any
@@ -12,29 +13,54 @@ from .fills import Fill
 from .images import png
 from .maps import Maps
 from .plots import Scale, drawn, sample, scale_for
+from .reading import Finding
+from .sample import Chance
 from .trials import Tried
 
 N_STOPS = 11  # of a color scale; PuOr is defined by as many
+POINTS = 8, 4, 3  # a cell and axis: what lies between is linear to a fraction of the error
+MOST_BYTES = 1_400_000  # of maps in a refresh; beyond it, fewer points
 
 
-def pack(maps: Maps) -> bytes:
+def pack(
+    maps: Maps,
+    grid: tuple[int, int],
+    chance: Chance | None = None,
+    most_bytes: int = MOST_BYTES,
+) -> bytes:
     """Maps as a browser reads them: the length of a header, the header as JSON, whole numbers.
 
-    After the header, padded to a multiple of four, come the values (K, H, W) as int16 and their
-    errors as uint16, little endian; times `step` and `se_step` they are in units of score.
+    After the header, padded to a multiple of four, come the values (K, rows, columns) as int16 and
+    their errors as uint16, little endian; times `step` and `se_step` they are in units of score. A
+    map of a large image has no more detail than its grid: so they are at points at equal distances
+    from the first to the last of the image's `size` pixels, with straight lines between. With
+    `chance`, what must exceed its `limit` to count; where these are other maps, they come last.
     """
-    values, step = whole_numbers(maps.values, "<i2")
-    se, se_step = whole_numbers(maps.se, "<u2")
+    values, se = maps.values, maps.se
+    tested = [] if chance is None else [chance.values]
+    lines = points_of(maps, grid, most_bytes / (4 + 2 * len(tested)))
+    fewer = [on_points(some, lines) for some in (values, se, *tested)]
+    numbers, step = whole_numbers(fewer[0], "<i2")
+    errors, se_step = whole_numbers(fewer[1], "<u2")
+    other = chance is not None and not np.array_equal(fewer[0], fewer[2])
+    tests, tested_step = whole_numbers(fewer[2], "<i2") if other else (b"", step)
     error = maps.relative_error
     scale = scale_for([maps])
     header = {
-        "shape": list(maps.values.shape),
+        "shape": list(fewer[0].shape),
+        "size": list(values.shape[1:]),
         "step": step,
         "se_step": se_step,
+        "tested_step": tested_step if other else None,
+        "limit": chance.limit if chance else None,
         "low": scale.low,
         "high": scale.high,
+        "least": float(values.min()),
+        "most": float(values.max()),
+        "strengths": [float(np.abs(one).max()) for one in values],
         "stops": stops(scale.colormap),
         "diverging": maps.diverging,
+        "per_fill": bool(maps.fills),
         "names": list(maps.names),
         "target": maps.target,
         "label": maps.label,
@@ -46,7 +72,28 @@ def pack(maps: Maps) -> bytes:
     }
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 4)
-    return len(text).to_bytes(4, "little") + text + values + se
+    return len(text).to_bytes(4, "little") + text + numbers + errors + tests
+
+
+def points_of(maps: Maps, grid: tuple[int, int], most: float) -> list[NDArray[np.float64]]:
+    """Where along rows and columns maps are told, in pixels; at most so many in all, if three a
+    cell are no more."""
+    n_maps, *size = maps.values.shape
+    for per_cell in POINTS:
+        counts = [min(per_cell * cells + 1, n) for cells, n in zip(grid, size, strict=True)]
+        if n_maps * math.prod(counts) <= most:
+            break
+    return [np.linspace(0, n - 1, count) for n, count in zip(size, counts, strict=True)]
+
+
+def on_points(array: NDArray[np.float32], lines: list[NDArray[np.float64]]) -> NDArray[np.float32]:
+    """Values (K, H, W) at points along rows and columns."""
+    for axis, places in enumerate(lines, start=1):
+        low = np.minimum(places.astype(np.int64), array.shape[axis] - 2)
+        share = (places - low).astype(np.float32)
+        share = share[:, None] if axis == 1 else share
+        array = array.take(low, axis) * (1 - share) + array.take(low + 1, axis) * share
+    return array
 
 
 def whole_numbers(array: NDArray[np.float32], dtype: str) -> tuple[bytes, float]:
@@ -69,9 +116,17 @@ def stops(colormap: str) -> list[list[int]]:
 def reading_json(tried: Tried) -> dict[str, Any]:
     """A reading with its regions as runs of pixels: so many outside, so many inside, and so on."""
     content = tried.to_json()
-    for entry, finding in zip(content["findings"], tried.reading.findings, strict=True):
+    idle = [verdict.finding for verdict in tried.too_little]
+    told = [*content["findings"], *content["too_little"]]
+    for entry, finding in zip(told, [*tried.reading.findings, *idle], strict=True):
         entry["runs"] = runs(finding.region)
+        entry["key"] = key_of(finding)
     return content
+
+
+def key_of(finding: Finding) -> str:
+    """What a finding goes by, whatever place it takes among the others."""
+    return hashlib.sha256(np.packbits(finding.region).tobytes()).hexdigest()[:8]
 
 
 def runs(region: NDArray[np.bool_]) -> list[int]:

@@ -42,26 +42,32 @@ def choose(ask: Callable[[float], Scores], untouched: Scores, kind: str, target:
     """
     level, height, decides = standing(untouched, kind, target)
     scores: dict[float, Scores] = {}
-    left: dict[float, float] = {}  # mean share of the score
 
     def share_left(mask_prob: float) -> float:
         scores[mask_prob] = ask(mask_prob)
         column = scores[mask_prob][:, decides].astype(np.float64)
-        left[mask_prob] = (float(column.mean()) - level) / height
-        return left[mask_prob]
+        return (float(column.mean()) - level) / height
 
-    best, first = FIRST_TRY, share_left(FIRST_TRY)
+    best, left = settle(share_left)
+    return Pilot(best, scores, say(best, left, level + height))
+
+
+def settle(share_left: Callable[[float], float]) -> tuple[float, dict[float, float]]:
+    """The rule: which `mask_prob`, given the share of the score left with it, and all tried."""
+    first = share_left(FIRST_TRY)
+    best, left = FIRST_TRY, {FIRST_TRY: first}
     for mask_prob in MORE if first > MUCH_LEFT else ():
-        best = mask_prob
-        if share_left(mask_prob) <= MUCH_LEFT:
+        best, left[mask_prob] = mask_prob, share_left(mask_prob)
+        if left[mask_prob] <= MUCH_LEFT:
             break
     for mask_prob in LESS if first < LITTLE_LEFT else ():
-        if share_left(mask_prob) > MUCH_LEFT:
+        left[mask_prob] = share_left(mask_prob)
+        if left[mask_prob] > MUCH_LEFT:
             break  # the score is lost all at once, in between
         best = mask_prob
         if left[mask_prob] >= LITTLE_LEFT:
             break
-    return Pilot(best, scores, say(best, left, level + height))
+    return best, left
 
 
 def standing(untouched: Scores, kind: str, target: int) -> tuple[float, float, int]:

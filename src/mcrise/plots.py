@@ -2,6 +2,7 @@
 
 import io
 import textwrap
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +16,10 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from .files import write_atomically
 from .fills import LUMA, Fill
 from .images import covered, thinned, thinning, unit_float
-from .maps import Maps
+from .maps import SURE_SE, Maps
 from .metrics import METRICS, Curve
 from .reading import Finding
 from .record import Record
@@ -29,8 +31,9 @@ DIVERGING = "PuOr_r"
 SEQUENTIAL = "cividis"
 PANEL = 1.75  # inches
 DPI = 130
-FAINT, STRONG = 0.25, 0.9  # opacity below and above two standard errors
+FAINT, STRONG = 0.25, 0.9  # opacity of what chance alone may show, and of the rest
 MOST_SIDE = 512  # pixels that are drawn; of a larger picture every second, third and so on
+DRAWING = threading.Lock()  # fonts and formulas are laid out by one thread at a time
 EXTREME = 99.8  # percentile of |value| at the ends of the scale, so that one pixel does not set it
 
 
@@ -81,7 +84,8 @@ def plot_maps(
 ) -> Figure:
     """The image, then one panel per fill; several classes stand above each other.
 
-    All panels share one scale. Values below two standard errors are faint.
+    All panels share one scale. Faint is what chance alone may show, as far as that is known, or
+    what lies within its own 95 % interval.
     """
     n_panels = 1 + max(len(maps.values) for maps in rows)
     figure, axes = panels(len(rows), n_panels, rows[0].image)
@@ -135,7 +139,7 @@ def plot_methods(rows: Sequence[tuple[NDArray[Any], Maps, Maps]]) -> Figure:
         show_image(line[0], maps.image, short(maps.label, 20))
         most = scale_of([weights])
         own = Scale(-most, most, DIVERGING)
-        line[1].imshow(overlay(maps.image, weights, np.zeros_like(weights), own))
+        line[1].imshow(overlay(maps.image, weights, np.ones(weights.shape, bool), own))
         colorbar(figure, line[1:2], own, "LIME's weight")
         for first, some in ((2, rise), (3, maps)):
             scale = scale_for([some])
@@ -319,15 +323,18 @@ def drawn(maps: Maps, k: int, scale: Scale) -> NDArray[np.float32]:
     maps = maps.thinned(MOST_SIDE)
     if not maps.diverging:
         return scale.colors(maps.values[k])
-    return overlay(maps.image, maps.values[k], maps.se[k], scale)
+    own = np.abs(maps.values[k]) > SURE_SE * maps.se[k]
+    return overlay(
+        maps.image, maps.values[k], own if maps.beyond is None else maps.beyond[k], scale
+    )
 
 
 def overlay(
-    image: NDArray[Any], values: NDArray[np.float32], se: NDArray[np.float32], scale: Scale
+    image: NDArray[Any], values: NDArray[np.float32], sure: NDArray[np.bool_], scale: Scale
 ) -> NDArray[np.float32]:
     """A map (H, W) in color over the image in gray, as pixels (H, W, 3) in 0..1."""
     gray = 0.35 + 0.65 * (unit_float(image) @ LUMA)  # lifted, so that colors stay visible
-    opacity = np.where(np.abs(values) >= 2 * se, STRONG, FAINT)
+    opacity = np.where(sure, STRONG, FAINT)
     # Near zero the map is white: let the image through there, so that one sees what is where.
     opacity = opacity * np.clip(np.abs(values) / (0.25 * scale.high), 0.35, 1)
     mix = opacity[..., None] * scale.colors(values) + (1 - opacity[..., None]) * gray[..., None]
@@ -372,13 +379,13 @@ def short(title: str, most: int = 26) -> str:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    write_atomically(path, figure_png(figure))
     return path
 
 
 def figure_png(figure: Figure) -> bytes:
     """A figure as the bytes of a PNG file."""
     out = io.BytesIO()
-    figure.savefig(out, format="png")
+    with DRAWING:
+        figure.savefig(out, format="png")
     return out.getvalue()

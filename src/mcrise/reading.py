@@ -8,7 +8,7 @@ is only known by trying. So a sentence here is about the map and says that it is
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from .content import ByContent
 from .errors import InputError
 from .estimators import DEFAULT
 from .fills import Fill
-from .maps import Maps
+from .maps import SURE_SE, Maps
 from .record import Record, Target
 
 MOST_FINDINGS = 5
@@ -140,6 +140,7 @@ def read_maps(
     regions = find_regions(maps.values, chance.values, chance.limit, record.plan.cell)
     found = [describe(maps, region, direction) for region, direction in regions]
     found.sort(key=lambda finding: -abs(finding.strongest.value))
+    maps = replace(maps, beyond=np.abs(chance.values) > chance.limit)
     return Reading(maps, chance.limit, tuple(found), pending(maps, found, chance.limit))
 
 
@@ -148,13 +149,14 @@ def find_regions(
     tested: NDArray[np.float32],
     limit: float,
     cell: tuple[int, int],
+    largest: float = 1.0,
 ) -> Iterator[tuple[NDArray[np.bool_], int]]:
     """Regions (H, W) where some fill raises (+1) or lowers (-1) the score, highest peak first.
 
     A peak counts when a patch of the `tested` maps exceeds the limit. Its region is what is joined
     to it in the maps to be read and at least half as high, so that it does not grow with the number
-    of masks. A map spreads over about two cells, so a border of one cell around a region is no
-    finding of its own.
+    of masks; less of it where that is more than the share `largest` of the image. A map spreads
+    over about two cells, so a border of one cell around a region is no finding of its own.
     """
     from scipy.ndimage import label
 
@@ -172,8 +174,11 @@ def find_regions(
         strength = read_sides[side]
         top = np.unravel_index(np.where(region, strength, -np.inf).argmax(), strength.shape)
         if region.sum() >= SMALLEST * math.prod(cell) and strength[top] > 0:
-            lobes, _ = label(free & (strength >= strength[top] / 2))
-            region = lobes == lobes[top]
+            for height in (0.5, 0.6, 0.7, 0.8, 0.9):
+                lobes, _ = label(free & (strength >= height * strength[top]))
+                region = lobes == lobes[top]
+                if region.mean() <= largest:
+                    break
             n_found += 1
             yield region, 1 if side == 0 else -1
         free &= ~widened(region, cell)
@@ -199,7 +204,7 @@ def describe(maps: Maps, region: NDArray[np.bool_], direction: int) -> Finding:
     """Apply the rules to the mean effects in a region."""
     values = maps.values[:, region].mean(axis=1)
     # Neighbouring pixels err together: the error of a mean is at most the mean of the errors.
-    margins = 1.96 * maps.se[:, region].mean(axis=1)
+    margins = SURE_SE * maps.se[:, region].mean(axis=1)
     scale = float((direction * values).max())
     # The strongest is established by the region's own test; the others are judged next to it.
     moves = "raises" if direction > 0 else "lowers"

@@ -148,12 +148,13 @@ def elsewhere(region: Region, taken: Sequence[Region], cell: tuple[int, int]) ->
     found = places(region, [region, *taken], cell)
     order = np.random.default_rng([int(region.sum()), len(found)]).permutation(len(found))
     chosen: list[Place] = []
+    laid = np.array([place.small.ravel() for place in found])  # (places, points of the raster)
+    shared = np.zeros(len(found))  # of each place, the most that it has in common with one chosen
     for most in (0.25, 0.5, 0.75):
         for n in order:
-            own = found[n].small
-            apart = all((own & other.small).sum() <= most * own.sum() for other in chosen)
-            if apart and len(chosen) < N_PLACES:
+            if len(chosen) < N_PLACES and shared[n] <= most * laid[n].sum():
                 chosen.append(found[n])
+                shared = np.maximum(shared, laid[:, laid[n]].sum(axis=1))
     return [place.lay(region) for place in chosen]
 
 

@@ -17,20 +17,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .archive import versions
+from .errors import InputError
 from .estimators import DEFAULT, find_estimator
-from .images import covered, png, thinning
+from .images import png, thinning
 from .maps import Maps
 from .metrics import curve_from_json
-from .packing import pack, panel, runs, swatch
+from .packing import pack, panel, runs, stops, swatch
 from .plots import figure_png, plot_curves, scale_for
-from .reading import read_maps
+from .reading import Reading, read_maps
 from .record import Record
 from .trials import Tried, try_reading
 
 WEB = Path(__file__).parent / "page" / "web"
 LARGEST = 768  # pixels of a side that a report shows; of a larger picture every second and so on
 SMALL = 112  # pixels of a panel in a notebook
+TINY = 64  # of one in the table of contents
 LITTLE = 256  # most of one in a report, where the map that is read off is as large as the picture
 
 
@@ -56,16 +60,19 @@ class Chapter:
 def render(chapters: Sequence[Chapter], estimator: str = DEFAULT) -> str:
     """The report as HTML: one file that asks nobody for anything."""
     style = web_text("style.css") + web_text("report.css")
-    script = one_script("maps.js", "report.js")
+    script = one_script("element.js", "maps.js", "outline.js", "stage.js", "report.js")
     # Written out so that a label that got through as HTML could still not run.
     policy = (
         f"default-src 'none'; img-src data:; style-src {digest(style)}; "
         f"script-src {digest(script)}; base-uri 'none'; form-action 'none'"
     )
     sections = [
-        section(chapter, target, estimator) for chapter in chapters for target in chapter.targets
+        make_section(chapter, target, estimator)
+        for chapter in chapters
+        for target in chapter.targets
     ]
     title = ", ".join(dict.fromkeys(chapter.name for chapter in chapters))
+    articles = "".join(one.article(f"part-{n}") for n, one in enumerate(sections, start=1))
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -81,7 +88,8 @@ def render(chapters: Sequence[Chapter], estimator: str = DEFAULT) -> str:
 <p>Which colors, where in a picture, does the model’s decision depend on?</p>
 </header>
 <main>
-{"".join(sections)}
+{contents(sections) if len(sections) > 1 else ""}
+{articles}
 </main>
 <script type="module">{script}</script>
 </body>
@@ -103,72 +111,135 @@ def digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def section(chapter: Chapter, target: int | str | None, estimator: str) -> str:
+@dataclass(frozen=True, eq=False)
+class Section:
     """One class of one record."""
-    record = chapter.record
-    chosen = find_estimator(estimator)
-    reading = read_maps(record, target, chosen.reading.name)
-    maps = reading.maps if chosen.reading is chosen else record.maps(target, estimator)
-    tried = try_reading(record, reading)
-    said = ", ".join(
-        f"{record.label(c)} ({record.untouched[c]:.3f})"
-        for c in dict.fromkeys([record.resolve(None), maps.target])
-    )
-    scale = scale_for([maps])
-    error = maps.relative_error
-    every = thinning(maps.image.shape, LARGEST)
-    quality = f"relative error {error:.2f}" if math.isfinite(error) else "not above noise"
-    maps = maps.thinned(LARGEST)
-    swatches = [swatch(fill, maps.image) for fill in maps.fills]
-    panels = "".join(
-        f'<button type="button" class="panel" aria-pressed="{str(k == 0).lower()}">'
-        f"{image_tag(panel(maps, k, scale, LITTLE), name)}<span>{html.escape(name)}</span></button>"
-        for k, name in enumerate(maps.names)
-    )
-    findings = "".join(
-        f'<li tabindex="0" data-runs="{runs(covered(finding.region, every))}">'
-        f"{html.escape(' '.join(said))}</li>"
-        for finding, said in tried.said()
-    )
-    more = "".join(f"<li>{html.escape(line)}</li>" for line in tried.remarks())
-    fewer = (f"shown here at every {every}. row and column",) if every > 1 else ()
-    notes = "".join(
-        f"<li>{html.escape(note)}</li>" for note in (*record.notes, *maps.notes, *fewer)
-    )
-    data = base64.b64encode(zlib.compress(pack(maps), 6)).decode()
-    return f"""<article data-swatches="{html.escape(json.dumps(swatches))}">
-<h2>{html.escape(chapter.name)}: {html.escape(maps.label)}</h2>
-<p>The model says {html.escape(said)}. {record.n_masks:,} masks,
-{html.escape(maps.estimator)} estimator, {quality}.</p>
+
+    chapter: Chapter
+    maps: Maps
+    tried: Tried
+
+    @property
+    def record(self) -> Record:
+        return self.chapter.record
+
+    @property
+    def says(self) -> str:
+        """What the model says of the untouched picture, and of the class that is looked at."""
+        best = dict.fromkeys([self.record.resolve(None), self.maps.target])
+        return ", ".join(f"{self.record.label(c)} ({self.record.untouched[c]:.3f})" for c in best)
+
+    @property
+    def quality(self) -> str:
+        error = self.maps.relative_error
+        return f"relative error {error:.2f}" if math.isfinite(error) else "not above noise"
+
+    def row(self, place: str) -> str:
+        """In the table of contents."""
+        first = next((" ".join(said) for _, said in self.tried.said()), "No finding.")
+        picture = image_tag(png(self.record.view.pixels, TINY), "")
+        told = html.escape(self.chapter.name), html.escape(self.maps.label)
+        return (
+            f'<tr><td>{picture}</td><td><a href="#{place}">{told[0]}: {told[1]}</a></td>'
+            f"<td>{html.escape(self.says)}</td><td>{html.escape(first)}</td>"
+            f"<td>{self.record.n_masks:,} masks, {self.quality}</td></tr>"
+        )
+
+    def article(self, place: str) -> str:
+        record, reading = self.record, self.tried.reading
+        scale = scale_for([self.maps])
+        every = thinning(self.maps.image.shape, LARGEST)
+        maps = self.maps.thinned(LARGEST)
+        order = sorted(range(len(maps.values)), key=lambda k: -float(np.abs(maps.values[k]).max()))
+        swatches = {fill.name: swatch(fill, maps.image) for fill in maps.fills}
+        panels = "".join(
+            f'<button type="button" class="panel" data-k="{k}" aria-pressed="{first}">'
+            f"{image_tag(panel(maps, k, scale, LITTLE), '')}"
+            f'<span class="name">{disc(swatches.get(maps.names[k]))}'
+            f"<span>{html.escape(maps.names[k])}</span></span></button>"
+            for k, first in zip(order, ["true"] + ["false"] * len(order), strict=False)
+        )
+        findings = "".join(
+            f'<li tabindex="0" data-runs="{runs(finding.region)}">'
+            f"{html.escape(' '.join(said))}</li>"
+            for finding, said in self.tried.said()
+        )
+        more = "".join(f"<li>{html.escape(line)}</li>" for line in self.tried.remarks())
+        fewer = (f"shown here at every {every}. row and column",) if every > 1 else ()
+        notes = "".join(
+            f"<li>{html.escape(note)}</li>" for note in (*record.notes, *maps.notes, *fewer)
+        )
+        chance = record.chance(self.maps) if self.maps.fills else None
+        packed = pack(self.maps, record.plan.grid, chance)
+        data = base64.b64encode(zlib.compress(packed, 6)).decode()
+        strongest = image_tag(panel(maps, order[0], scale), f"The map of {maps.names[order[0]]}")
+        return f"""<article id="{place}" data-swatches="{html.escape(json.dumps(swatches))}">
+<h2>{html.escape(self.chapter.name)}: {html.escape(maps.label)}</h2>
+<p>The model says {html.escape(self.says)}. {record.n_masks:,} masks,
+{html.escape(maps.estimator)} estimator, {self.quality}.</p>
 <div class="stage">
-<figure><div class="view">{image_tag(png(maps.image), "The picture")}</div>
+<figure class="pane picture"><div class="still">{image_tag(png(maps.image), "The picture")}</div>
 <figcaption>The picture as the model is shown it</figcaption></figure>
-<div class="side"><div class="bars" aria-live="polite"></div>
-<div class="scale">{html.escape(maps.unit)}, {scale.words}</div>
-<p class="hint">{hint(maps)}</p></div>
+<figure class="pane map"><div class="still">{strongest}</div>
+<figcaption>{html.escape(maps.label)} · {html.escape(maps.names[order[0]])}</figcaption></figure>
 </div>
-<div class="panels"><div class="row">{panels}</div></div>
+<div class="scale">{html.escape(maps.unit)}, {scale.words}</div>
+<p class="hint">{html.escape(hint(maps, reading))}</p>
+<div class="strip">{panels}</div>
+<div class="bars" aria-live="off"></div>
 <h3>Reading</h3>
 <ol class="findings">{findings}</ol>
 <ul class="remarks">{more}</ul>
-<p class="hint">{html.escape(reading.pending)}</p>
+<p class="hint">± is a 95 % interval. {html.escape(reading.pending)}</p>
 <ul class="hint">{notes}</ul>
-{tried_table(tried)}
-{measured(chapter.metrics, maps)}
-{settings(chapter, maps)}
+{tried_table(self.tried)}
+{measured(self.chapter.metrics, maps)}
+{settings(self.chapter, maps)}
 <script type="text/plain" class="packed">{data}</script>
 </article>
 """
 
 
-def hint(maps: Maps) -> str:
+def make_section(chapter: Chapter, target: int | str | None, estimator: str) -> Section:
+    record, chosen = chapter.record, find_estimator(estimator)
+    reading = read_maps(record, target, chosen.reading.name)
+    maps = reading.maps if chosen.reading is chosen else record.maps(target, estimator)
+    return Section(chapter, maps, try_reading(record, reading))
+
+
+def contents(sections: Sequence[Section]) -> str:
+    """All sections in one table, each with its first finding."""
+    rows = "".join(one.row(f"part-{n}") for n, one in enumerate(sections, start=1))
+    heads = "<th></th>" + "".join(
+        f'<th scope="col">{head}</th>'
+        for head in ("Picture and class", "The model says", "First finding", "Certainty")
+    )
+    return (
+        '<nav class="contents" aria-label="Contents"><h2>Contents</h2><table><thead>'
+        f"<tr>{heads}</tr></thead><tbody>{rows}</tbody></table></nav>"
+    )
+
+
+def disc(color: str | None) -> str:
+    """A swatch that needs neither a style nor a script."""
+    if color is None:
+        return ""
+    circle = f'<circle cx="8" cy="8" r="7" fill="{color}" stroke="#888"/>'
+    return f'<svg class="disc" viewBox="0 0 16 16" aria-hidden="true">{circle}</svg>'
+
+
+def hint(maps: Maps, reading: Reading) -> str:
     """How to read the maps."""
     if not maps.diverging:
-        return "What the score is on average where a place is kept: its differences count."
+        return (
+            "What the score is on average where a place is kept: only its differences count. "
+            f"The reading is of the {reading.maps.estimator} maps."
+        )
     what = "painting a place with that color, rather than keeping it,"
     if not maps.fills:
         what = "keeping a place, rather than painting it with any of the colors,"
-    return f"Each map: what {what} does to the score. Faint: below two standard errors."
+    limit = "" if maps.beyond is None else f" ({reading.limit:.2g})"
+    return f"Each map: what {what} does to the score. Faint lies {maps.faint}{limit}."
 
 
 def tried_table(tried: Tried) -> str:
@@ -196,7 +267,13 @@ def measured(metrics: Mapping[str, Any], maps: Maps) -> str:
     """The curves of `mcrise measure`, where it was run on these maps."""
     if (metrics.get("target"), metrics.get("estimator")) != (maps.target, maps.estimator):
         return ""
-    curves = [curve_from_json(curve) for curve in metrics["curves"]]
+    try:
+        curves = [curve_from_json(curve) for curve in metrics["curves"]]
+        assert all(np.isfinite(curve.scores).all() and curve.scores.size for curve in curves)
+    except (LookupError, TypeError, ValueError, OverflowError, AssertionError, InputError):
+        raise InputError(
+            "The metrics.json of the run is damaged: remove it, or mcrise measure it again."
+        ) from None
     lines = "".join(f"<li>{html.escape(curve.line())}</li>" for curve in curves)
     picture = image_tag(figure_png(plot_curves(curves)), "Score against pixels changed")
     return f"<h3>How good the map is</h3><p class='curves'>{picture}</p><ul>{lines}</ul>"
@@ -237,25 +314,46 @@ def settings(chapter: Chapter, maps: Maps) -> str:
 
 
 def record_html(record: Record) -> str:
-    """The maps of the top class, or what the record is for where it has no masks yet."""
-    maps = maps_html(record.maps()) if record.scores else ""
-    return f"{maps}<div style='font-size:85%'>{html.escape(repr(record)[1:-1])}</div>"
+    """The maps of the top class and what they say, or what the record is for without masks yet."""
+    about = f"<div style='font-size:85%'>{html.escape(repr(record)[1:-1])}</div>"
+    if not record.scores:
+        return about
+    tried = try_reading(record, read_maps(record))
+    lines = "".join(f"<div>{html.escape(line)}</div>" for line in tried.lines())
+    return f"{maps_html(tried.reading.maps)}<div style='font-size:85%'>{lines}</div>{about}"
 
 
 def maps_html(maps: Maps) -> str:
-    """The image and one small panel per fill, on one scale whose ends are named."""
+    """The image and one small panel per fill, strongest first, on one scale that is drawn."""
     scale = scale_for([maps])
-    pictures = [(maps.label, png(maps.image, SMALL))]
-    pictures += [(name, panel(maps, k, scale, SMALL)) for k, name in enumerate(maps.names)]
+    order = sorted(range(len(maps.values)), key=lambda k: -float(np.abs(maps.values[k]).max()))
+    pictures = [(maps.label, "", png(maps.image, SMALL))]
+    for k in order:
+        color = disc_style(swatch(maps.fills[k], maps.image)) if maps.fills else ""
+        pictures.append((maps.names[k], color, panel(maps, k, scale, SMALL)))
     figures = "".join(
         "<figure style='display:inline-block;margin:0 6px 6px 0;text-align:center;max-width:128px'>"
         f"{image_tag(content, name, f' width={SMALL}')}"
-        f"<figcaption style='font-size:85%'>{html.escape(name)}</figcaption></figure>"
-        for name, content in pictures
+        f"<figcaption style='font-size:85%'>{color}{html.escape(name)}</figcaption></figure>"
+        for name, color, content in pictures
     )
-    faint = ", faint below two standard errors" if maps.diverging else ""
+    ends = [f"{end:+.2g}" if maps.diverging else f"{end:.2g}" for end in (scale.low, scale.high)]
+    stretch = ",".join("rgb({},{},{})".format(*stop) for stop in stops(scale.colormap))
+    bar = (
+        "<div style='display:flex;gap:6px;align-items:center;font-size:85%'>"
+        f"{ends[0]}<span style='display:inline-block;width:160px;height:8px;border-radius:3px;"
+        f"background:linear-gradient(to right,{stretch})'></span>{ends[1]}</div>"
+    )
+    faint = f", faint {maps.faint}" if maps.diverging else ""
     words = (
         f"{maps.label}: {maps.n_masks:,} masks, {maps.estimator} estimator, {maps.unit} "
         f"{scale.words}{faint}"
     )
-    return f"<div>{figures}<div style='font-size:85%'>{html.escape(words)}</div></div>"
+    return f"<div>{figures}{bar}<div style='font-size:85%'>{html.escape(words)}</div></div>"
+
+
+def disc_style(color: str) -> str:
+    return (
+        "<span style='display:inline-block;width:9px;height:9px;border-radius:50%;"
+        f"border:1px solid #888;margin-right:4px;background:{color}'></span>"
+    )

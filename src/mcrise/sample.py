@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .chance import TINIEST
 from .masks import Masks, Plan
 
 
@@ -15,6 +16,11 @@ class Column:
 
     scores: NDArray[np.float64]  # (N,)
     low: float | None  # they range from here to one; None: they may be anything
+
+    @property
+    def least(self) -> float:
+        """What a change of score must exceed to be more than rounding."""
+        return TINIEST * (1.0 if self.low is not None else float(np.ptp(self.scores)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ UNITS: dict[str, str] = {  # how a colorbar names such a score
     "similarity": "similarity",
     "any": "score",
 }
+LARGEST = 1e15  # of scores of any kind: their squares, added up, must be numbers still
 SUM_TOLERANCE = 0.01  # of probabilities: float16 models are off by a few thousandths
 
 
@@ -41,4 +42,9 @@ def check_scores(kind: str, scores: NDArray[np.float32]) -> None:
         raise ModelError(
             f"the scores range from {low:.3g} to {high:.3g}, but {kind} scores lie in "
             "0..1: say --scores any if they are logits or distances"
+        )
+    elif max(-low, high) > LARGEST:
+        raise ModelError(
+            f"the scores range from {low:.3g} to {high:.3g}, but at most {LARGEST:g} can be "
+            "reckoned with: leave out or clip what stands for infinity"
         )

@@ -205,7 +205,7 @@ def adapt_amplitude(hats: Hats, factors: Factors, solution: Solution, y: Array) 
     trust = np.maximum(1 - off / np.square(y - y.mean(axis=0)).sum(axis=0), 1e-3)  # R2
     maps = factors.beta(solution.coef) @ hats.at_centers.T  # (q, K, hats)
     energy = np.square(maps).mean(axis=1)
-    energy /= energy.mean(axis=1, keepdims=True)
+    energy /= np.maximum(energy.mean(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return np.asarray((trust @ energy / trust.sum() + 0.2) ** 0.75)
 
 
@@ -237,6 +237,7 @@ def fit(sample: Sample) -> "Fit":
     spread = scores[:, varied].std(axis=0)
     y = scores[:, varied[np.argsort(-spread, kind="stable")[:POOL]]].astype(np.float64)
     y = y if sample.kind == "any" else log_odds(y, 0.0)
+    y = y[:, np.ptp(y, axis=0) > 0]  # beyond 0 and 1, within the tolerance, odds do not change
     smooth = fields = smooth_fields(plan, hats)
     mixing = np.eye(plan.n_fills)
     for stride in STRIDES if y.size else ():
@@ -262,8 +263,10 @@ def adapt(
 
 def regressed(column: Column) -> Array:
     """What is regressed for some scores: these, and where they are bounded their log odds."""
-    scores, low = column.scores, column.low
-    return np.stack([scores] if low is None else [scores, log_odds(scores, low)], axis=1)
+    columns = [column.scores]
+    if column.low is not None and np.ptp(odds := log_odds(column.scores, column.low)) > 0:
+        columns.append(odds)
+    return np.stack(columns, axis=1)
 
 
 def log_odds(scores: Array, low: float) -> Array:
@@ -309,7 +312,7 @@ class Fit:
         if self.n_classes < POOL or (found := self.by_chance(column)) is None:
             return None
         peaks, rest = found
-        through_residual = chance_limit(self.plan, self.masks, rest)
+        through_residual = chance_limit(self.plan, self.masks, rest, column.least)
         limit = math.hypot(float(np.quantile(peaks, CONFIDENCE)), through_residual)
         return Chance(limit, self.maps(column).values)
 

@@ -160,8 +160,10 @@ class Tried(ByContent):
         return content
 
 
-def try_reading(record: Record, reading: Reading, model: Any = None) -> Tried:
-    """Put every finding of a reading to the test; most important first afterwards.
+def try_reading(
+    record: Record, reading: Reading, model: Any = None, only: Finding | None = None
+) -> Tried:
+    """Put every finding of a reading to the test, or one; most important first afterwards.
 
     Without a model, what the record has answers to is told from it, and the rest is untried.
     """
@@ -169,7 +171,8 @@ def try_reading(record: Record, reading: Reading, model: Any = None) -> Tried:
     verdicts: list[Verdict | None] = []
     for finding in reading.findings:
         try:
-            verdicts.append(conclude(record, examine(setting, finding), model))
+            asked = model if only in (None, finding) else None
+            verdicts.append(conclude(record, examine(setting, finding), asked))
         except Untried:
             verdicts.append(None)
     order = sorted(range(len(verdicts)), key=lambda n: importance(setting, verdicts[n]))

@@ -1,13 +1,17 @@
 """The command `mcrise`: parses, calls the library and speaks once."""
 
+import signal
 import sys
 
 import click
 
 from ..errors import InputError, McriseError
 from ..version import VERSION
+from .audit import audit
 from .characters import spell_out
+from .check import check
 from .demo import demo
+from .diff import diff
 from .explain import explain, show
 from .match import match
 from .measure import measure_command
@@ -33,21 +37,34 @@ for command in (
     measure_command,
     report,
     serve,
+    audit,
+    diff,
+    check,
     study,
     study_status,
 ):
     cli.add_command(command)
 
 
+class Ended(KeyboardInterrupt):
+    """SIGTERM, which saves what Ctrl-C does."""
+
+
+def end(number: int, frame: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends it at once
+    raise Ended
+
+
 def main() -> None:
     """Run the command; what goes wrong becomes one sentence and an exit code."""
     spell_out()
+    signal.signal(signal.SIGTERM, end)
     try:
         cli(prog_name="mcrise", standalone_mode=False)
-    except click.exceptions.Abort:  # Ctrl-C, by way of click
-        sys.exit(interrupted())
-    except KeyboardInterrupt:
-        sys.exit(interrupted())
+    except click.exceptions.Abort as error:  # by way of click
+        sys.exit(interrupted(error.__cause__))
+    except KeyboardInterrupt as error:
+        sys.exit(interrupted(error))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -61,12 +78,12 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:  # of a path that nothing above has looked at
-        click.echo(f"Error: {error.filename or 'A file'}: {error.strerror}.", err=True)
+        click.echo(f"Error: {error.filename or 'A file'}: {error.strerror or error}.", err=True)
         sys.exit(2)
 
 
-def interrupted() -> int:
+def interrupted(by: BaseException | None) -> int:
     click.echo(
         "Stopped. What was computed is saved; the same command goes on from there.", err=True
     )
-    return 130
+    return 128 + (signal.SIGTERM if isinstance(by, Ended) else signal.SIGINT)

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import click
+import numpy as np
 
 from ..demo.signs import SIGNS
+from ..images import png
 from ..loop import last, steps
 from ..progress import with_progress
 from ..runtimes import load_model
@@ -31,7 +33,7 @@ def demo(out: Path) -> None:
             targets.append(record.resolve("priority road"))
         folder = RunFolder(out / name)
         record.save(folder.run)
-        picture.save(out / f"{name}.png")
+        RunFolder(out).write(f"{name}.png", png(np.asarray(picture)))
         maps = record.maps(list(dict.fromkeys(targets)))
         folder.save(plot_maps(maps), MAPS)
         folder.save(plot_rise(*(record.maps(None, one) for one in ("rise", "debiased"))), RISE)

@@ -23,7 +23,9 @@ def report(runs: tuple[Path, ...], out: Path, targets: tuple[str, ...], estimato
         record, folder = load(run), folder_of(run)
         name = record.view.name or folder.title
         own = folder.path.resolve().name
-        elsewhere = own if own != f"{name}.mcrise" else ""
+        # As it was given, so that the command goes on with it; but no path of this machine's own.
+        given = own if folder.path.is_absolute() or not folder.path.name else folder.path.as_posix()
+        elsewhere = given if own != f"{name}.mcrise" else ""
         chapters.append(Chapter(name, record, targets or (None,), folder.metrics(), elsewhere))
     text = render(chapters, estimator).encode()
     RunFolder(out.parent).write(out.name, text)

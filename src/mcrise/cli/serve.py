@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 
+from ..auditing.figures import read_figures
 from ..errors import InputError
 from ..loop import CHECKPOINT_SECONDS
 from ..model import Model
 from ..runtimes import load_model
+from ..study.storage import Storage
 from .options import model_options
 
 
@@ -22,15 +24,23 @@ from .options import model_options
 @click.option("--host", help="Let other machines in at this address; they need the token printed.")
 @click.option("--data", type=click.Path(path_type=Path), default="mcrise-data", show_default=True,
               help="Folder of the jobs and their records.")  # fmt: skip
+@click.option("--audit", help="Folder of an audit, to show too and to open images of.")
 @click.option("--checkpoint", type=float, default=CHECKPOINT_SECONDS, show_default=True,
               help="Save the record of a running job every so many seconds.")  # fmt: skip
+@click.option("--keep-gb", type=click.FloatRange(0, min_open=True), default=20.0, show_default=True,
+              help="Beyond so much, the oldest jobs are told, and go a day later.")  # fmt: skip
+@click.option("--keep-days", type=click.FloatRange(0, min_open=True),
+              help="Likewise jobs that are older.  [default: no limit]")  # fmt: skip
 @model_options
 def serve(
     specs: tuple[str, ...],
     port: int,
     host: str | None,
     data: Path,
+    audit: str | None,
     checkpoint: float,
+    keep_gb: float,
+    keep_days: float | None,
     settings: dict[str, Any],
 ) -> None:
     """Show maps in the browser as they sharpen.
@@ -48,9 +58,14 @@ def serve(
             f"The page needs {error.name}, which is not installed: pip install 'mcrise[web]'."
         ) from None
     from ..page.jobs import Jobs, warm_up
+    from ..page.retention import GIGABYTE, Retention
 
+    shown = None if audit is None else Storage(audit)
+    if shown is not None:
+        read_figures(shown)  # refuse what is no finished audit before loading models
     models = load_models(specs, settings)
-    jobs = Jobs(data, models, checkpoint_seconds=checkpoint)
+    kept = Retention(keep_days, int(keep_gb * GIGABYTE))
+    jobs = Jobs(data, models, checkpoint_seconds=checkpoint, retention=kept)
     # The model has the cores; estimates that fight it for them take a hundred times longer.
     threadpool_limits(1, user_api="blas")
     for name in models:
@@ -58,7 +73,7 @@ def serve(
     token = secrets.token_urlsafe(24) if host else None
     os.environ.setdefault("MPLBACKEND", "Agg")
     try:
-        listen(create_app(jobs, host, token), host, port, token)
+        listen(create_app(jobs, host, token, shown), jobs, host, port, token, bool(shown))
     finally:
         jobs.close()
 
@@ -77,16 +92,35 @@ def load_models(specs: Sequence[str], settings: dict[str, Any]) -> dict[str, Mod
     return {name: load_model(spec, **settings) for name, spec in named.items()}
 
 
-def listen(app: Any, host: str | None, port: int, token: str | None) -> None:
+def listen(
+    app: Any, jobs: Any, host: str | None, port: int, token: str | None, audited: bool
+) -> None:
     """Tell the address, with the token where other machines may ask, and answer until Ctrl-C."""
     import uvicorn
 
+    from ..page.connections import Connection, speak_seldom
+
     config = uvicorn.Config(
-        app, host or "127.0.0.1", port, log_level="warning", timeout_graceful_shutdown=1
+        app,
+        host or "127.0.0.1",
+        port,
+        http=Connection,
+        ws="none",
+        log_level="warning",
+        timeout_graceful_shutdown=1,
     )
+    speak_seldom()
     socket = config.bind_socket()
     socket.listen()  # before the address is told
     shown = f"[{host}]" if host and ":" in host else host or "127.0.0.1"
     address = f"http://{shown}:{socket.getsockname()[1]}/"
     click.echo(f"Open {address}{f'?token={token}' if token else ''}   (Ctrl-C ends it)")
-    uvicorn.Server(config).run([socket])
+    if audited:
+        click.echo(f"The audit is at {address}audit.html")
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: Any = None) -> None:
+            jobs.ending = True
+            await super().shutdown(sockets)
+
+    Server(config).run([socket])

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from .. import told
 from ..brief import CAP, TOLERANCE
 from ..errors import InputError, McriseError
 from ..estimators import DEFAULT, ESTIMATORS
@@ -74,23 +75,34 @@ def study_status(folder: str, as_json: bool) -> None:
     place = Storage(folder)
     try:
         n_images = len(json.loads((place / "study.json").read_text())["images"])
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise InputError(f"{folder} holds no study: give the --out of one.") from None
     try:
-        status = json.loads((place / "status.json").read_text())
-    except (OSError, ValueError):
+        status = read_status((place / "status.json").read_text())
+    except (OSError, ValueError, LookupError, RecursionError):
         status = {"images": n_images, "done": 0, "failed": 0, "images_per_second": None,
                   "seconds_left": None, "written": None}  # fmt: skip
     if as_json:
         click.echo(json.dumps(status))
         return
     click.echo(f"{status['done']} of {status['images']} images done, {status['failed']} failed.")
-    if status["done"] < status["images"] and status["images_per_second"]:
+    if status["done"] < status["images"] and None not in status.values():
         ago = time.time() - status["written"]
         click.echo(
             f"{status['images_per_second']:.3g} images/s, {clock(status['seconds_left'])} left, as "
             f"of {clock(ago)} ago."
         )
+
+
+def read_status(text: str) -> dict[str, Any]:
+    """What a study tells of itself, or a ValueError."""
+    found = told.table(json.loads(text))
+    counts = {name: told.whole(found[name], 0, 10**9) for name in ("images", "done", "failed")}
+    times = {
+        name: None if found[name] is None else told.number(found[name], low=0)
+        for name in ("images_per_second", "seconds_left", "written")
+    }
+    return {**counts, **times}
 
 
 def clock(seconds: float) -> str:

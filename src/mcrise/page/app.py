@@ -11,17 +11,31 @@ from fastapi.staticfiles import StaticFiles
 
 from ..errors import InputError, McriseError
 from ..report import WEB
+from ..study.storage import Storage
 from ..version import VERSION
-from . import asking, looking, taking
+from . import asking, auditing, cards, looking, taking
+from .decoding import Refused
 from .guard import Guard
 from .jobs import Jobs, NotServed, QueueFull, UnknownJob
+from .ledger import NotKept
 from .shelf import Shelf
 
-STATUS: dict[type[Exception], int] = {UnknownJob: 404, NotServed: 409, QueueFull: 429}
+STATUS: dict[type[Exception], int] = {
+    UnknownJob: 404,
+    NotServed: 409,
+    QueueFull: 429,
+    NotKept: 503,
+}
+MOST_CARDS = 2000  # kept in memory, a few kB each
 
 
-def create_app(jobs: Jobs, host: str | None = None, token: str | None = None) -> FastAPI:
-    """The application over some jobs; `host` and `token` where other machines may ask."""
+def create_app(
+    jobs: Jobs, host: str | None = None, token: str | None = None, audit: Storage | None = None
+) -> FastAPI:
+    """The application over some jobs; `host` and `token` where other machines may ask.
+
+    `audit` is the folder of one that is shown too.
+    """
     app = FastAPI(
         title="mcrise",
         version=VERSION,
@@ -29,10 +43,11 @@ def create_app(jobs: Jobs, host: str | None = None, token: str | None = None) ->
         docs_url=None,  # these pages load scripts from elsewhere; /openapi.json is for tools
         redoc_url=None,
     )
-    app.state.jobs, app.state.shelf = jobs, Shelf()
+    app.state.jobs, app.state.shelf, app.state.cards = jobs, Shelf(), Shelf(MOST_CARDS)
+    app.state.audit = audit
     app.add_middleware(Guard, host=host, token=token)
     app.add_exception_handler(McriseError, refuse)
-    for part in (asking, looking, taking):
+    for part in (asking, auditing, cards, looking, taking):
         app.include_router(part.router)
     app.add_api_route("/", page, include_in_schema=False)
     app.mount("/web", StaticFiles(directory=WEB), name="web")
@@ -42,6 +57,7 @@ def create_app(jobs: Jobs, host: str | None = None, token: str | None = None) ->
 async def refuse(request: Request, error: Exception) -> JSONResponse:
     """What went wrong as one sentence: the asker's mistake, or the model's."""
     status = STATUS.get(type(error), 400 if isinstance(error, InputError) else 502)
+    status = error.status if isinstance(error, Refused) else status
     return JSONResponse({"detail": str(error)}, status)
 
 

@@ -9,24 +9,26 @@ from fastapi import Path as InPath
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from ..brief import Brief
 from ..demo.signs import SIGNS
 from ..errors import InputError
 from ..estimators import DEFAULT, ESTIMATORS
 from ..fills import CUBE8
-from ..images import png
+from ..images import View, png
 from ..version import VERSION
+from .decoding import FORMATS
 from .jobs import Job, Jobs
 from .order import Order
 from .parameters import BODY, PNG, JobId, TheBrief, TheJobs
-from .status import follow, status_of
-from .uploads import MOST_BYTES, MOST_MASKS, body_of, check_order, check_picture
+from .status import follow, places_of, status_of
+from .uploads import MOST_BYTES, MOST_MASKS, body_of, check_order, decoded
 
 router = APIRouter(prefix="/api")
 
 
 @router.get("/about")
-async def about(jobs: TheJobs) -> dict[str, Any]:
-    """What is served: models, signs, estimators, limits."""
+async def about(request: Request, jobs: TheJobs) -> dict[str, Any]:
+    """What is served: models, signs, estimators, limits, and whether there is an audit."""
     return {
         "version": VERSION,
         "models": [{"name": name, "labels": model.labels} for name, model in jobs.models.items()],
@@ -36,8 +38,14 @@ async def about(jobs: TheJobs) -> dict[str, Any]:
         "palette": [
             {"name": fill.name, "swatch": "#{:02x}{:02x}{:02x}".format(*fill.rgb)} for fill in CUBE8
         ],
+        "formats": list(FORMATS),
         "most_bytes": MOST_BYTES,
+        "most_masks": MOST_MASKS,
+        "usual": Brief().to_json(),
         "n_images": jobs.n_images,
+        "audit": getattr(request.app.state, "audit", None) is not None,
+        "worker": jobs.health(),
+        "kept": jobs.kept(),
     }
 
 
@@ -62,28 +70,37 @@ async def submit(
     sign: Annotated[str | None, Query(description="A drawn sign instead of a body")] = None,
     name: Annotated[str, Query(max_length=200, description="What to call the picture")] = "",
     model: Annotated[str | None, Query(description="One of those served")] = None,
+    like: Annotated[
+        str | None,
+        Query(pattern="^[0-9a-f]{16}$", description="A job: its picture under the same masks"),
+    ] = None,
 ) -> dict[str, Any]:
-    """Explain the picture in the body (the bytes of a PNG, JPEG, WebP, GIF or BMP file)."""
+    """Explain the picture in the body (the bytes of a PNG, JPEG, WebP, GIF, BMP or PPM file)."""
     content = await body_of(request, MOST_BYTES)
     chosen = next(iter(jobs.models)) if model is None else model
     if chosen not in jobs.models:
         raise HTTPException(404, f"The models here are {', '.join(jobs.models)}.")
     if sign is not None:
         content = await run_in_threadpool(sign_png, sign)
+    if like is not None:
+        other, record = jobs.get(like), await run_in_threadpool(jobs.record, like)
+        name, content = other.order.name, jobs.upload_path(other).read_bytes()
+        brief = brief.like(record.plan, record.n_masks)
     order = Order(chosen, name or sign or "picture", brief)
-    return status_of(jobs, await run_in_threadpool(take, jobs, order, content))
+    view = await decoded(request, content, jobs.model(chosen))
+    return status_of(jobs, await run_in_threadpool(take, jobs, order, view, content))
 
 
-def take(jobs: Jobs, order: Order, content: bytes) -> Job:
-    check_picture(content)
-    check_order(order, jobs.model(order.model), content)
+def take(jobs: Jobs, order: Order, view: View, content: bytes) -> Job:
+    check_order(order, jobs.model(order.model), view)
     return jobs.submit(order, content)
 
 
 @router.get("/jobs")
 async def list_jobs(jobs: TheJobs) -> list[dict[str, Any]]:
     """All jobs, newest first."""
-    return [status_of(jobs, job) for job in jobs.all()]
+    places = places_of(jobs)
+    return [status_of(jobs, job, places) for job in jobs.all()]
 
 
 @router.get("/jobs/{id}")

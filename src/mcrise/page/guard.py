@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-COOKIE = "mcrise_token"
+PAGE = "/"
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -50,13 +50,15 @@ class Guard:
 
         refusal = self.refusal(headers)
         answer: ASGIApp = self.app
+        cookie = f"mcrise_token_{(scope.get('server') or ('', 0))[1]}"  # ports share their cookies
         if refusal:
             answer = JSONResponse({"detail": refusal}, 403)
-        elif self.token and not self.knows(headers, given):
+        elif self.token and not self.knows(headers, given, cookie):
             answer = JSONResponse({"detail": "Open the address with its token, as printed."}, 401)
-        elif self.token and given:  # kept in a cookie from here on, out of the address bar
-            answer = RedirectResponse(scope["path"], 303)
-            answer.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+        elif self.is_token(given) and scope["method"] == "GET" and scope["path"] == PAGE:
+            # Kept in a cookie from here on, out of the address bar.
+            answer = RedirectResponse(PAGE, 303)
+            answer.set_cookie(cookie, given, httponly=True, samesite="strict")
         await answer(scope, receive, send_guarded)
 
     def refusal(self, headers: dict[str, str]) -> str:
@@ -65,12 +67,11 @@ class Guard:
         if not self.is_ours(host):
             return "The Host of the request is not this server."
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
-            return "The request comes from another site's page."
-        if (
+        cross_site = (
             headers.get("sec-fetch-site") == "cross-site"
             and headers.get("sec-fetch-mode") != "navigate"
-        ):
+        )
+        if cross_site or (origin is not None and not is_of(origin, host)):
             return "The request comes from another site's page."
         return ""
 
@@ -88,13 +89,22 @@ class Guard:
         except ValueError:
             return name == self.host.lower()
 
-    def knows(self, headers: dict[str, str], given: str) -> bool:
+    def knows(self, headers: dict[str, str], given: str, cookie: str) -> bool:
         cookies = dict(
             part.strip().partition("=")[::2] for part in headers.get("cookie", "").split(";")
         )
         bearer = headers.get("authorization", "").removeprefix("Bearer ")
+        return any(self.is_token(one) for one in (given, bearer, cookies.get(cookie, "")))
+
+    def is_token(self, word: str) -> bool:
         expected = (self.token or "").encode()
-        return any(
-            hmac.compare_digest(one.encode(), expected)
-            for one in (given, bearer, cookies.get(COOKIE, ""))
-        )
+        given = word.encode(errors="replace")  # who asks may have sent anything
+        return bool(expected) and hmac.compare_digest(given, expected)
+
+
+def is_of(origin: str, host: str) -> bool:
+    """Whether an origin is that of a host; it may be no address at all."""
+    try:
+        return urlsplit(origin).netloc == host
+    except ValueError:
+        return False

@@ -3,12 +3,12 @@
 What was asked is a row in SQLite, what was computed is a record on disk, and the upload lies beside
 it: after a crash, the unfinished jobs are begun again with their records and end as if nothing had
 happened. One thread owns the models; whoever else needs an answer hands it a call, which is served
-between two chunks.
+between two chunks. Nothing that goes wrong ends that thread: what cannot be written down yet is
+tried again every second.
 """
 
 import json
 import secrets
-import sqlite3
 import threading
 import time
 from collections import OrderedDict, deque
@@ -24,18 +24,23 @@ import numpy as np
 from ..archive import load
 from ..brief import whole_chunks
 from ..errors import InputError, McriseError
-from ..images import View
+from ..files import write_atomically
+from ..images import View, png
+from ..locks import Lock
 from ..loop import CHECKPOINT_SECONDS, checkpointed, last, run, steps
 from ..model import Model
 from ..record import Record
+from .decoding import DECODER
+from .ledger import Ledger, NotKept
 from .order import Order, parse_order
+from .retention import Retention
 
 MOST_QUEUED = 16
 MOST_HELD = 8  # records in memory
 OPEN = ("queued", "running")  # states of a job that still has work to do
-TABLE = """CREATE TABLE IF NOT EXISTS jobs (
-    number INTEGER PRIMARY KEY, id TEXT UNIQUE, asked TEXT, created REAL, state TEXT,
-    n_masks INTEGER, goal INTEGER, note TEXT)"""
+STATES = (*OPEN, "paused", "stopped", "done", "failed")
+RETRY_SECONDS = 1.0  # after which what could not be written is tried again
+TIDY_SECONDS = 60.0  # between two looks at what is too old or too much
 
 T = TypeVar("T")
 
@@ -68,6 +73,7 @@ class Job:
     goal: int = 0
     note: str = ""  # why it stopped or failed
     speed: float | None = None  # masks a second
+    leaves: float | None = None  # when it goes, where there is no room for it
 
 
 class Jobs:
@@ -80,21 +86,29 @@ class Jobs:
         *,
         most_queued: int = MOST_QUEUED,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
+        retention: Retention | None = None,
     ) -> None:
         self.folder, self.most_queued = folder, most_queued
         self.checkpoint_seconds = checkpoint_seconds
+        self.retention = retention or Retention()
         self.n_images = 0  # that models were asked about, for whoever counts
         self.models = {name: self.counted(model) for name, model in models.items()}
-        folder.mkdir(parents=True, exist_ok=True)
+        self.lock = Lock(folder / "jobs.lock", "a server")
         self.changed = threading.Condition(threading.RLock())
-        self.database = sqlite3.connect(folder / "jobs.sqlite", check_same_thread=False)
-        self.database.execute("PRAGMA journal_mode=WAL")
-        self.database.execute(TABLE)
-        self.jobs = {job.id: job for job in self.stored()}
+        self.loading = threading.Lock()
+        try:
+            self.ledger = Ledger(folder / "jobs.sqlite")
+            self.jobs = {job.id: job for job in self.stored()}
+        except BaseException:
+            self.lock.release()
+            raise
+        self.unkept: set[str] = set()  # jobs whose state could not be written yet
+        self.n_bytes, self.tidied = 0, 0.0
         self.held: OrderedDict[str, Record] = OrderedDict()
         self.copies: dict[str, Record] = {}  # of those held
         self.calls: deque[Callable[[], None]] = deque()
         self.open = True
+        self.ending = False  # soon: whoever listens should go
         self.worker = threading.Thread(target=self.work, name="model worker", daemon=True)
         self.worker.start()
 
@@ -104,24 +118,75 @@ class Jobs:
             self.open = False
             self.changed.notify_all()
         self.worker.join()
-        self.database.close()
+        while self.calls:  # of whoever still waits
+            self.calls.popleft()()
+        with suppress(NotKept), self.changed:
+            self.write_unkept()
+        self.ledger.close()
+        self.lock.release()
+
+    def health(self) -> dict[str, Any]:
+        """Whether jobs are being worked on, and what is in the way."""
+        alive = self.worker.is_alive()
+        trouble = self.ledger.trouble if alive else "The thread that asks the models has ended."
+        return {"alive": alive, "trouble": trouble}
+
+    def kept(self) -> dict[str, Any]:
+        """How much is kept here, and how much at most."""
+        told = self.retention
+        return {"bytes": self.n_bytes, "most_bytes": told.bytes, "most_days": told.days}
 
     # ---- asking
 
     def submit(self, order: Order, picture: bytes) -> Job:
         """Take an order for a picture (the bytes of a file)."""
         with self.changed:
-            if len(self.queue()) >= self.most_queued:
-                raise QueueFull(
-                    f"{self.most_queued} jobs are waiting already: try again when one has finished."
-                )
+            self.check_queue()
+            self.check_room(len(picture))
             number = 1 + max((job.number for job in self.jobs.values()), default=0)
             job = Job(secrets.token_hex(8), number, order, time.time())
-            self.upload_path(job).write_bytes(picture)
+            try:
+                write_atomically(self.upload_path(job), picture)
+                self.keep(job)
+            except OSError as error:
+                raise NotKept(
+                    f"The picture cannot be kept in {self.folder} ({error.strerror}): make room "
+                    "there, then send it again."
+                ) from None
+            except NotKept:
+                self.remove_files(job)
+                raise
             self.jobs[job.id] = job
-            self.store(job)
             self.changed.notify_all()
         return job
+
+    def adopt(self, id: str, order: Order, record: Record) -> None:
+        """Take a record that was made elsewhere, as a job that is done; nothing if it is here."""
+        with self.changed:
+            if id in self.jobs:
+                return
+            number = 1 + max((job.number for job in self.jobs.values()), default=0)
+            n_masks = record.n_masks
+            job = Job(id, number, order, time.time(), "done", n_masks, n_masks, record.verdict)
+            record.save(self.record_path(job))
+            write_atomically(self.upload_path(job), png(record.view.pixels))
+            self.keep(job)
+            self.jobs[id] = job
+
+    def check_queue(self) -> None:
+        if len(self.queue()) >= self.most_queued:
+            raise QueueFull(
+                f"{self.most_queued} jobs are waiting already: try again when one has finished."
+            )
+
+    def check_room(self, n_bytes: int) -> None:
+        """Refuse what would go far beyond the limit while those told to go are still here."""
+        most = self.retention.bytes
+        if most is not None and self.n_bytes + n_bytes > 1.1 * most:
+            raise NotKept(
+                f"The jobs here take {self.n_bytes / 1e9:.3g} GB, more than the {most / 1e9:g} GB "
+                "that are kept: delete some, or serve with a larger --keep-gb."
+            )
 
     def pause(self, id: str) -> Job:
         return self.move(id, OPEN, "paused")
@@ -138,30 +203,34 @@ class Jobs:
         with self.changed:
             job = self.get(id)
             goal = whole_chunks(max(job.n_masks, job.goal) + n_masks)
-            brief = replace(job.order.brief, n_masks=goal)
-            job.order, job.goal = replace(job.order, brief=brief), goal
+            order = replace(job.order, brief=replace(job.order.brief, n_masks=goal))
             # A running job has its old goal in its loop: it is queued again when it gets there.
-            return self.move(id, ("paused", "stopped", "failed", "done"), "queued")
+            sources = ("paused", "stopped", "failed", "done")
+            return self.move(id, sources, "queued", order=order, goal=goal)
 
     def delete(self, id: str) -> None:
         """Cancel a job and forget it; one that is running ends within a chunk."""
         with self.changed:
             job = self.get(id)
+            self.ledger.drop(id)
             del self.jobs[id]
             self.held.pop(id, None)
             self.copies.pop(id, None)
-            self.database.execute("DELETE FROM jobs WHERE id = ?", (id,))
-            self.database.commit()
+            self.unkept.discard(id)
             job.state = "cancelled"
             self.remove_files(job)  # and again by the worker, if it is at it
 
-    def move(self, id: str, sources: tuple[str, ...], state: str) -> Job:
-        """Change the state of a job, if it is one from which that is possible."""
+    def move(self, id: str, sources: tuple[str, ...], state: str, **more: Any) -> Job:
+        """Change the state of a job, if it is one from which that is possible; `more` always."""
         with self.changed:
             job = self.get(id)
             if job.state in sources:
-                job.state, job.note = state, ""
-            self.store(job)
+                if state == "queued":
+                    self.check_queue()
+                more |= {"state": state, "note": "", "leaves": None}
+            self.keep(replace(job, **more))  # first: what cannot be kept does not happen
+            for name, value in more.items():
+                setattr(job, name, value)
             self.changed.notify_all()
             return job
 
@@ -171,13 +240,17 @@ class Jobs:
 
         def serve() -> None:
             try:
+                if not self.open:
+                    raise McriseError("The server is ending: ask again when it is back.")
                 answer.set_result(function(self.model(name)))
-            except Exception as error:
+            except BaseException as error:  # also SystemExit, of a model's own code
                 answer.set_exception(error)
 
         with self.changed:
             self.calls.append(serve)
             self.changed.notify_all()
+            if not self.worker.is_alive():
+                raise McriseError("The models are not being asked any more: start the server anew.")
         return answer
 
     # ---- looking
@@ -200,17 +273,33 @@ class Jobs:
 
     def record(self, id: str) -> Record:
         """What is known so far: a copy that does not grow."""
+        record = self.whole_record(id)
         with self.changed:
-            job = self.get(id)
-            if id not in self.held:
-                if not self.record_path(job).exists():
-                    raise UnknownJob(f"Job {id} has no masks yet: wait for its first chunk.")
-                self.hold(id, load(self.record_path(job)))
-            record, copy = self.held[id], self.copies.get(id)
+            self.get(id)
+            copy = self.copies.get(id)
             if copy is None or copy.n_masks != record.n_masks:  # else it keeps what it has fitted
                 copy = self.copies[id] = replace(record, scores=dict(record.scores))
                 copy.recognised = record.recognised  # else each repaint would ask anew
             return copy
+
+    def whole_record(self, id: str) -> Record:
+        """The record itself. Reading a long one takes seconds: nobody else waits for that."""
+        with self.changed:
+            path = self.record_path(self.get(id))
+            if id in self.held:
+                return self.held[id]
+        with self.loading:  # of two who want it, one reads
+            with self.changed:
+                if id in self.held:
+                    return self.held[id]
+            if not path.exists():
+                raise UnknownJob(f"Job {id} has no masks yet: wait for its first chunk.")
+            read = load(path)
+            with self.changed:
+                self.get(id)
+                if id not in self.held:  # else it has begun to run meanwhile, and has more
+                    self.hold(id, read)
+                return self.held[id]
 
     def model(self, name: str) -> Model:
         if name not in self.models:
@@ -219,10 +308,11 @@ class Jobs:
 
     def view(self, id: str) -> View:
         """What the model is shown of a job's picture."""
+        with suppress(UnknownJob):
+            return self.record(id).view  # whatever model goes by that name now
         job = self.get(id)
-        if job.order.model not in self.models:
-            return self.record(id).view
-        return self.model(job.order.model).view(self.upload_path(job).read_bytes())
+        geometry = self.model(job.order.model).geometry
+        return DECODER.view(self.upload_path(job).read_bytes(), geometry)
 
     def upload_path(self, job: Job) -> Path:
         return self.folder / f"{job.id}.upload"
@@ -232,25 +322,30 @@ class Jobs:
 
     def keep_answers(self, id: str, record: Record) -> None:
         """Save what a model said of repaints; a job that is running saves it by itself."""
+        whole = self.whole_record(id)  # which may have more masks by now
         with self.changed:
             job = self.get(id)
-            if id in self.held:
-                self.held[id].answers |= record.answers
+            whole.answers |= record.answers
             if job.state != "running":
-                record.save(self.record_path(job))
+                whole.save(self.record_path(job))
 
     # ---- working
 
     def work(self) -> None:
         while True:
+            with suppress(NotKept):  # told by `health`, and tried again
+                self.write_unkept()
+                self.tidy()
             with self.changed:
-                self.changed.wait_for(lambda: not self.open or self.calls or self.queue())
+                self.changed.wait_for(
+                    lambda: not self.open or self.calls or self.queue(),
+                    RETRY_SECONDS if self.unkept or self.ledger.trouble else TIDY_SECONDS,
+                )
                 if not self.open:
                     return
                 waiting = self.queue()
                 if waiting:
-                    waiting[0].state = "running"
-                    self.store(waiting[0])
+                    waiting[0].state = "running"  # not written: one that was queued begins again
             self.serve_calls()
             if waiting:
                 self.run(waiting[0])
@@ -268,7 +363,7 @@ class Jobs:
                     reached = True
         except McriseError as error:
             job.state, job.note = "failed", str(error)
-        except Exception as error:  # a job must not take the worker with it
+        except BaseException as error:  # a job must not take the worker with it
             job.state, job.note = "failed", f"{type(error).__name__}: {error}"
         with self.changed:
             if job.id not in self.jobs:
@@ -278,13 +373,13 @@ class Jobs:
                 asked = job.order.brief.n_masks
                 unmet = isinstance(asked, int) and job.n_masks < asked  # more was asked meanwhile
                 job.state = "queued" if unmet else "done"
-            self.store(job)
+            self.unkept.add(job.id)
 
     def chunks(self, job: Job) -> Generator[Record, None, None]:
         """The run of a job, kept on disk as it goes."""
         order, path = job.order, self.record_path(job)
         model = self.model(order.model)
-        view = model.view(self.upload_path(job).read_bytes())
+        view = DECODER.view(self.upload_path(job).read_bytes(), model.geometry)
         grown = run(view, model, order.brief, load(path) if path.exists() else None)
         started, n_before = time.monotonic(), None
         with closing(checkpointed(grown, path, self.checkpoint_seconds)) as saved:
@@ -321,32 +416,79 @@ class Jobs:
         while len(self.held) > MOST_HELD:
             self.copies.pop(self.held.popitem(last=False)[0], None)
 
-    def store(self, job: Job) -> None:
-        values = (job.number, job.id, json.dumps(job.order.to_json()), job.created, job.state,
-                  job.n_masks, job.goal, job.note)  # fmt: skip
+    def keep(self, job: Job) -> None:
+        """Write a job down, or raise `NotKept`."""
+        asked = json.dumps(job.order.to_json())
+        self.ledger.put((job.number, job.id, asked, job.created, job.state, job.n_masks, job.goal,
+                         job.note))  # fmt: skip
+        self.unkept.discard(job.id)
+
+    def write_unkept(self) -> None:
+        """Write what the worker has brought about, now or when it is possible again."""
+        if self.ledger.trouble:
+            self.ledger.probe()
         with self.changed:
-            if job.id in self.jobs:
-                self.database.execute("REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
-                self.database.commit()
+            for id in sorted(self.unkept & set(self.jobs)):
+                self.keep(self.jobs[id])
 
     def stored(self) -> Iterator[Job]:
         """The jobs of earlier; those that were being worked on wait for their turn again."""
-        for number, id, asked, created, state, n_masks, goal, note in self.database.execute(
-            "SELECT * FROM jobs"
-        ).fetchall():
+        leaving = self.ledger.leaving()
+        for number, id, asked, created, state, n_masks, goal, note in self.ledger.rows():
             try:
                 order = parse_order(json.loads(asked))
-            except InputError as error:  # such as a fill of a package that is gone
-                self.database.close()
-                raise InputError(f"Job {id} in {self.folder} cannot be read: {error}") from None
+                if state not in STATES:
+                    raise ValueError(f"the state {state!r}")
+                counts = int(number), int(n_masks), int(goal)
+                created, note = float(created), str(note)
+            # Such as a fill of a package that is gone, or a list that is damaged.
+            except (InputError, ValueError, TypeError, OverflowError, RecursionError) as error:
+                self.ledger.close()
+                raise InputError(
+                    f"Job {id} in {self.folder} cannot be read: {str(error).rstrip('.')}. Choose "
+                    "another --data to go on without it."
+                ) from None
             if order.model not in self.models and state in OPEN:
                 state, note = "failed", str(NotServed(order.model))
             state = "queued" if state == "running" else state
-            yield Job(id, number, order, created, state, n_masks, goal, note)
+            yield Job(
+                id, counts[0], order, created, state, *counts[1:], note, leaves=leaving.get(id)
+            )
+
+    def tidy(self) -> None:
+        """Let go of what is too old or too much, a day after it was told so."""
+        if time.monotonic() - self.tidied < TIDY_SECONDS and self.tidied:
+            return
+        self.tidied, now = time.monotonic(), time.time()
+        with self.changed:
+            resting = {job.id: job for job in self.jobs.values() if job.state not in OPEN}
+        sizes = {id: self.size_of(job) for id, job in resting.items()}
+        too_much = self.retention.too_much(
+            [(id, job.created, sizes[id]) for id, job in resting.items()], now
+        )
+        told = {id: resting[id].leaves or now + self.retention.grace for id in too_much}
+        for id in [id for id, at in told.items() if at <= now]:
+            with suppress(UnknownJob):
+                self.delete(id)
+            del told[id]
+            del sizes[id]
+        with self.changed:
+            self.n_bytes = sum(sizes.values())
+            if told != {id: job.leaves for id, job in resting.items() if job.leaves}:
+                self.ledger.tell_leaving(told)
+            for id, job in resting.items():
+                job.leaves = told.get(id)
+
+    def size_of(self, job: Job) -> int:
+        total = 0
+        for path in (self.upload_path(job), self.record_path(job)):
+            with suppress(OSError):
+                total += path.stat().st_size
+        return total
 
     def remove_files(self, job: Job) -> None:
         for path in (self.upload_path(job), self.record_path(job)):
-            with suppress(FileNotFoundError):
+            with suppress(OSError):
                 path.unlink()
 
 

@@ -5,18 +5,21 @@ from concurrent.futures import Future
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi import Path as InPath
 from starlette.concurrency import run_in_threadpool
 
 from ..errors import InputError
 from ..estimators import DEFAULT, find_estimator
+from ..fills import Fill, parse
 from ..images import png
-from ..packing import pack, reading_json, swatch
+from ..maps import Maps
+from ..packing import key_of, pack, reading_json, swatch
 from ..reading import read_maps
 from ..record import Record
 from ..repaints import Repaint, Stroke
 from ..trials import Trial, Tried, try_reading, try_strokes
+from .decoding import LONGEST_SIDE
 from .parameters import (
     BODY,
     BYTES,
@@ -28,14 +31,17 @@ from .parameters import (
     TheRecord,
     TheShelf,
 )
-from .uploads import LONGEST_SIDE, MOST_FILLS, body_of, rendering
+from .uploads import MOST_FILLS, body_of, rendering
 
 router = APIRouter(prefix="/api/jobs/{id}")
+PAINTS = "^#[0-9a-f]{6}(,#[0-9a-f]{6}){0,7}$"
+KEPT = {"cache-control": "private, max-age=86400"}  # of a job's picture, which never changes
 
 
 @router.get("/record")
-def about_record(record: TheRecord) -> dict[str, Any]:
+def about_record(id: JobId, record: TheRecord, jobs: TheJobs) -> dict[str, Any]:
     """Classes, fills, size and prediction."""
+    model = jobs.models.get(jobs.get(id).order.model)
     return {
         "size": list(record.plan.size),
         "fills": [
@@ -45,23 +51,30 @@ def about_record(record: TheRecord) -> dict[str, Any]:
         "labels": [record.label(k) for k in range(record.n_classes)],
         "predicted": [{"target": best.target, "score": best.score} for best in record.top(5)],
         "kind": record.kind,
-        "notes": list(record.notes),
+        "notes": [*record.notes, *(model.notes if model else ())],
+        "grid": list(record.plan.grid),
+        "mask_prob": record.plan.mask_prob,
+        "seed": record.plan.seed,
     }
 
 
 @router.get("/image.png", responses=PNG, response_class=Response)
 def image(id: JobId, jobs: TheJobs) -> Response:
     """The picture as the model is shown it."""
-    return Response(png(jobs.view(id).pixels), media_type="image/png")
+    return Response(png(jobs.view(id).pixels), media_type="image/png", headers=KEPT)
 
 
 @router.get("/fills/{k}", responses=PNG, response_class=Response)
-def fill(record: TheRecord, k: Annotated[int, InPath(ge=0, lt=MOST_FILLS)]) -> Response:
+def fill(
+    id: JobId, record: TheRecord, shelf: TheShelf, k: Annotated[int, InPath(ge=0, lt=MOST_FILLS)]
+) -> Response:
     """What a place looks like when it is painted with fill k."""
     if k >= record.plan.n_fills:
         raise HTTPException(404, f"The job has {record.plan.n_fills} fills.")
-    pixels = rendering(record.plan.fills[k], record.view)
-    return Response(png(pixels), media_type="image/png")
+    painted = shelf.get(
+        (id, "fill", k), 0, lambda: png(rendering(record.plan.fills[k], record.view))
+    )
+    return Response(painted, media_type="image/png", headers=KEPT)
 
 
 @router.get("/maps", responses=BYTES, response_class=Response)
@@ -73,13 +86,18 @@ def maps(
     against: Target = None,
     estimator: EstimatorName = DEFAULT,
 ) -> Response:
-    """Maps for a program: see `mcrise.report.pack`. With `against`, of the difference."""
+    """Maps for a program: see `mcrise.packing.pack`. With `against`, of the difference."""
     content = shelf.get(
         (id, "maps", target, against, estimator),
         record.n_masks,
-        lambda: pack(record.maps(target, estimator, against=against)),
+        lambda: packed(record, record.maps(target, estimator, against=against)),
     )
     return Response(content, media_type="application/octet-stream")
+
+
+def packed(record: Record, maps: Maps) -> bytes:
+    """Maps with what chance alone would show in them, where there is one of each fill."""
+    return pack(maps, record.plan.grid, record.chance(maps) if maps.fills else None)
 
 
 @router.get("/reading")
@@ -105,18 +123,28 @@ def reading(
 
 @router.post("/trials")
 async def trials(
-    id: JobId, jobs: TheJobs, target: Target = None, estimator: EstimatorName = DEFAULT
+    id: JobId,
+    jobs: TheJobs,
+    target: Target = None,
+    estimator: EstimatorName = DEFAULT,
+    finding: Annotated[
+        str | None, Query(pattern="^[0-9a-f]{8}$", description="Key of the only one to be tried")
+    ] = None,
 ) -> dict[str, Any]:
-    """Put the findings of a class to the test; answers as `GET /reading`, which knows it from then.
+    """Put the findings of a class to the test, or one; answers as `GET /reading`.
 
-    Calls the model a few dozen times, and only for what was not tried before.
+    That knows it from then. Calls the model a few dozen times for what was not tried before.
     """
     record = await run_in_threadpool(jobs.record, id)
     reading = await run_in_threadpool(
         read_maps, record, target, find_estimator(estimator).reading.name
     )
+    only = [found for found in reading.findings if finding in (None, key_of(found))]
+    if finding and not only:
+        raise HTTPException(404, "There is no such finding: the reading has changed, load it anew.")
     answer: Future[Tried] = jobs.call(
-        jobs.get(id).order.model, lambda model: try_reading(record, reading, model)
+        jobs.get(id).order.model,
+        lambda model: try_reading(record, reading, model, only[0] if finding else None),
     )
     tried = await asyncio.wrap_future(answer)
     await run_in_threadpool(jobs.keep_answers, id, record)
@@ -128,11 +156,18 @@ async def trials(
 
 @router.post("/whatif", openapi_extra={"requestBody": {"required": True, **BODY}})
 async def whatif(
-    id: JobId, request: Request, jobs: TheJobs, target: Target = None
+    id: JobId,
+    request: Request,
+    jobs: TheJobs,
+    target: Target = None,
+    paints: Annotated[
+        str | None, Query(pattern=PAINTS, description="Colors that follow the job's own fills")
+    ] = None,
 ) -> dict[str, Any]:
     """Paint and ask again: the body has a byte per pixel, 0 to keep it, k for the k-th fill."""
     record = await run_in_threadpool(jobs.record, id)
-    strokes = strokes_of(record, await body_of(request, LONGEST_SIDE**2))
+    own = parse(paints, record.view.pixels) if paints else ()
+    strokes = strokes_of(record, await body_of(request, LONGEST_SIDE**2), own)
     index = record.resolve(target)
     painted = Repaint(tuple(strokes))
     if strokes:
@@ -145,15 +180,14 @@ async def whatif(
     return {"scores": trial.to_json(record)["scores"]}
 
 
-def strokes_of(record: Record, painted: bytes) -> list[Stroke]:
+def strokes_of(record: Record, painted: bytes, more: tuple[Fill, ...] = ()) -> list[Stroke]:
     """What was painted on a record's image, one stroke for each fill that was used."""
+    fills = (*record.plan.fills, *more)
     if len(painted) != record.plan.size[0] * record.plan.size[1]:
         raise InputError(f"{len(painted)} bytes came, but one per pixel is needed.")
     places = np.frombuffer(painted, np.uint8).reshape(record.plan.size)
-    if places.max() > record.plan.n_fills:
-        raise InputError(f"Fill {places.max()} was used, but there are {record.plan.n_fills}.")
+    if places.max() > len(fills):
+        raise InputError(f"Fill {places.max()} was used, but there are {len(fills)}.")
     return [
-        Stroke(places == k, fill)
-        for k, fill in enumerate(record.plan.fills, start=1)
-        if (places == k).any()
+        Stroke(places == k, fill) for k, fill in enumerate(fills, start=1) if (places == k).any()
     ]

@@ -3,12 +3,14 @@
 It is told by others, over the network or by a folder of jobs: nothing in it may name a file.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
+from .. import told
 from ..brief import Brief
 from ..errors import InputError
+from ..masks import MOST_CELLS
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,41 @@ class Order:
         return {"model": self.model, "name": self.name, **self.brief.to_json()}
 
 
-def parse_order(told: Mapping[str, Any]) -> Order:
+def parse_order(said: Any) -> Order:
     """An order as an earlier or a later version has told it: it may know fewer things, or more."""
-    known = {entry.name: told[entry.name] for entry in fields(Brief) if entry.name in told}
-    if "grid" in known:
-        known["grid"] = tuple(known["grid"])
-    return Order(told["model"], told["name"], make_brief(**known))
+    try:
+        said = told.table(said)
+        known = {name: read(said[name]) for name, read in BRIEF.items() if name in said}
+        model, name = told.text(said["model"]), told.text(said["name"])
+    except (ValueError, LookupError, RecursionError) as error:
+        raise InputError(f"it is no order ({error}).") from None
+    return Order(model, name, make_brief(**known))
+
+
+def auto_or(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: value if value == "auto" else read(value)
+
+
+def whole(value: Any) -> int:
+    return told.whole(value, 0, 2**64 - 1)
+
+
+def target(value: Any) -> int | str | None:
+    return value if value is None else told.text(value) if isinstance(value, str) else whole(value)
+
+
+# How the entries of a brief are read.
+BRIEF: dict[str, Callable[[Any], Any]] = {
+    "fills": told.text,
+    "grid": lambda value: told.pair(value, MOST_CELLS),
+    "mask_prob": auto_or(told.number),
+    "seed": whole,
+    "n_masks": auto_or(whole),
+    "tolerance": told.number,
+    "cap": whole,
+    "target": target,
+    "batch_size": auto_or(whole),
+}
 
 
 def make_brief(**told: Any) -> Brief:

@@ -35,8 +35,14 @@ async def shelf_of(request: Request) -> Shelf:
     return shelf
 
 
+async def cards_of(request: Request) -> Shelf:
+    cards: Shelf = request.app.state.cards
+    return cards
+
+
 TheJobs = Annotated[Jobs, Depends(jobs_of)]
 TheShelf = Annotated[Shelf, Depends(shelf_of)]
+TheCards = Annotated[Shelf, Depends(cards_of)]
 
 
 def record_of(id: JobId, jobs: TheJobs) -> Record:
@@ -69,6 +75,8 @@ def brief_of(
         NumberOrAuto, Query(description="Images that the model is shown at once, or auto")
     ] = Brief.batch_size,
 ) -> Brief:
+    if not colors.strip(" ,"):
+        raise InputError("No color was chosen: choose at least one to paint with.")
     if n_masks != "auto" and not 1 <= n_masks <= MOST_MASKS:
         raise InputError(f"n_masks is {n_masks}, but 1 to {MOST_MASKS:,} or auto is needed.")
     if mask_prob != "auto" and not 0.01 <= mask_prob <= 0.99:

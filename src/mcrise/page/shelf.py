@@ -17,7 +17,8 @@ class Shelf:
     older one is given: readers never queue behind each other.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_SHELVED) -> None:
+        self.most = most
         self.answers: OrderedDict[Any, tuple[int, float, Any]] = OrderedDict()
         self.making = threading.Lock()
 
@@ -33,7 +34,7 @@ class Shelf:
             if not fresh(known, n_masks):
                 known = (n_masks, time.monotonic(), make())
                 self.answers[key] = known
-                while len(self.answers) > MOST_SHELVED:
+                while len(self.answers) > self.most:
                     self.answers.popitem(last=False)
             assert known is not None
             return known[2]

@@ -11,21 +11,33 @@ POLL_SECONDS = 0.1
 QUIET_SECONDS = 10.0  # after which a listener is told that somebody is still there
 
 
-def status_of(jobs: Jobs, job: Job) -> dict[str, Any]:
-    waiting = jobs.queue()
-    left = job.goal - job.n_masks
+def places_of(jobs: Jobs) -> dict[str, int]:
+    """Where in the queue each waiting job is."""
+    return {job.id: place for place, job in enumerate(jobs.queue(), start=1)}
+
+
+def status_of(jobs: Jobs, job: Job, places: dict[str, int] | None = None) -> dict[str, Any]:
+    """As a browser is told it; `places`, where they are known for many."""
+    places = places_of(jobs) if places is None else places
+    brief = job.order.brief
+    auto = brief.n_masks == "auto"
+    # Of auto the goal is only where it will look next: nobody knows yet what is left.
+    left = 0 if auto or job.state != "running" else job.goal - job.n_masks
     return {
         "id": job.id,
         "name": job.order.name,
         "model": job.order.model,
         "state": job.state,
-        "position": waiting.index(job) + 1 if job in waiting else None,
+        "position": places.get(job.id),
         "n_masks": job.n_masks,
         "goal": job.goal,
         "masks_per_second": job.speed,
-        "seconds_left": left / job.speed if job.speed and job.state == "running" else None,
+        "seconds_left": left / job.speed if job.speed and left > 0 else None,
+        "tolerance": brief.tolerance if auto else None,
+        "served": job.order.model in jobs.models,
         "note": job.note,
         "created": job.created,
+        "leaves": job.leaves,
     }
 
 
@@ -33,7 +45,7 @@ async def follow(jobs: Jobs, id: str) -> AsyncIterator[str]:
     """Send the status of a job whenever it has changed, until it neither runs nor waits."""
     before: dict[str, Any] = {}
     quiet = 0.0
-    while True:
+    while not jobs.ending:
         try:
             now = status_of(jobs, jobs.get(id))
         except UnknownJob:

@@ -1,67 +1,80 @@
 """What is sent to the server: limits, and checks before any work is spent on it."""
 
-import io
+import asyncio
 from typing import Any
 
 import numpy as np
 from fastapi import HTTPException, Request
-from PIL import Image
+from starlette.concurrency import run_in_threadpool
 
 from ..errors import InputError
-from ..fills import Fill
-from ..images import View, unit_float
+from ..fills import Blur, Fill
+from ..images import SMALLEST_SIDE, View, unit_float
 from ..model import Model
 from ..record import Record
+from .decoding import DECODER, Visit
 from .order import Order
 
 MOST_BYTES = 20 * 2**20
-MOST_PIXELS = 40_000_000  # unpacked
-LONGEST_SIDE = 1024  # of what a model is shown
 MOST_FILLS = 16
 MOST_MASKS = 100_000
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")  # by content; the name of a file says nothing
+MOST_BLUR = 100.0  # pixels, of all blurs of an order: painting takes longer the wider they are
+SLOWEST = 60.0  # seconds in which a body must have come
+MOST_INCOMING = 200 * 2**20  # bytes, of all bodies that are being read
+LOOK_SECONDS = 0.25  # between two looks whether somebody has left
+
+
+class Incoming:
+    """How many bytes of bodies are being read, by all requests together."""
+
+    n_bytes = 0
 
 
 async def body_of(request: Request, most: int) -> bytes:
-    """The body, read no further than allowed, whatever its length is said to be."""
+    """The body, read no further and no longer than allowed, whatever its length is said to be."""
     content = bytearray()
-    async for part in request.stream():
-        content += part
-        if len(content) > most:
-            raise HTTPException(413, f"More than {most:,} bytes were sent: make it smaller first.")
+    try:
+        async with asyncio.timeout(SLOWEST):
+            async for part in request.stream():
+                content += part
+                Incoming.n_bytes += len(part)
+                if len(content) > most:
+                    raise HTTPException(
+                        413, f"More than {most:,} bytes were sent: make it smaller first."
+                    )
+                if Incoming.n_bytes > MOST_INCOMING:
+                    raise HTTPException(503, "Too much is being sent at once: try again.")
+    except TimeoutError:
+        raise HTTPException(
+            408, f"The body did not come within {SLOWEST:g} seconds: try again."
+        ) from None
+    finally:
+        Incoming.n_bytes -= len(content)
     return bytes(content)
 
 
-def check_picture(content: bytes) -> None:
-    """Look at the head of an upload before anything of it is unpacked."""
-    try:
-        with Image.open(io.BytesIO(content), formats=FORMATS) as opened:
-            n_pixels = opened.width * opened.height
-    except Exception:  # Pillow's parsers raise many kinds
-        raise HTTPException(
-            415, f"The upload is not a picture of a kind read here: {', '.join(FORMATS)}."
-        ) from None
-    if n_pixels > MOST_PIXELS:
-        raise HTTPException(
-            413, f"The picture has {n_pixels:,} pixels, more than {MOST_PIXELS:,}: make it smaller."
-        )
+async def decoded(request: Request, content: bytes, model: Model) -> View:
+    """What a model is shown of an upload; nothing more is done for somebody who has left."""
+    visit = Visit()
+    work = asyncio.ensure_future(run_in_threadpool(DECODER.view, content, model.geometry, visit))
+    while not (await asyncio.wait([work], timeout=LOOK_SECONDS))[0]:
+        if await request.is_disconnected():
+            visit.leave()
+    return await work
 
 
-def check_order(order: Order, model: Model, content: bytes) -> None:
+def check_order(order: Order, model: Model, view: View) -> None:
     """Refuse now what the worker could only fail at later."""
-    view = model.view(content)
-    if max(view.pixels.shape) > LONGEST_SIDE:
-        raise InputError(
-            f"The picture is {view.pixels.shape[0]} x {view.pixels.shape[1]}, but the page works "
-            f"with sides up to {LONGEST_SIDE}: make it smaller, or serve a model of one size."
-        )
     plan = order.brief.plan(view.pixels)
     if plan.n_fills > MOST_FILLS:
         raise InputError(
             f"{plan.n_fills} colors were given, but at most {MOST_FILLS} are possible."
         )
+    if sum(fill.sigma for fill in plan.fills if isinstance(fill, Blur)) > MOST_BLUR:
+        raise InputError(f"The blurs add up to more than {MOST_BLUR:g} pixels: give smaller ones.")
+    corner = View(view.pixels[:SMALLEST_SIDE, :SMALLEST_SIDE], view.original_size, view.box)
     for fill in plan.fills:
-        rendering(fill, view)
+        rendering(fill, corner)
     if model.labels:  # else nobody knows its classes before it is asked
         scores = np.zeros(len(model.labels), np.float32)
         Record(plan, view, scores, model.labels).resolve(order.brief.target)

@@ -12,13 +12,22 @@ from ..errors import InputError
 from ..model import Model
 from .settings import Settings, file_digest, size_named
 
+# The protobuf of {key: "location", value: <file name>}, up to the length of the name: seven bits a
+# byte, the lowest first. Torch's exporter writes model.onnx.data.
+LOCATION = rb"\n\x08location\x12([\x80-\xff]{0,2}[\x00-\x7f])"
 DTYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(uint8)": "uint8"}
 
 
 def from_file(path: Path, settings: Settings) -> Model:
     """Read what the file says of its input and take the rest from the settings."""
     session = open_session(path, settings.threads)
-    wanted = image_input(path, session)
+    try:
+        wanted, output = image_input(path, session), pick_output(path, session, settings.name)
+        name = wanted.name
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{path} has an input or output whose name is not UTF-8 text: export it with another."
+        ) from None
     if wanted.type not in DTYPES:
         raise InputError(
             f"{path} takes {wanted.type}, but images go in as float32, float16 or uint8: export "
@@ -36,9 +45,8 @@ def from_file(path: Path, settings: Settings) -> Model:
             notes += ("no preprocessing was given, so pixels go in scaled to 0..1",)
     fixed = wanted.shape[0] if isinstance(wanted.shape[0], int) else None
     geometry = settings.geometry(size)
-    output = pick_output(path, session, settings.name)
     return settings.model(
-        Session(session, wanted.name, output, fixed, geometry.size),
+        Session(session, name, output, fixed, geometry.size),
         path.name,
         weights_digest(path),
         geometry=geometry,
@@ -148,10 +156,9 @@ def pick_output(path: Path, session: Any, name: str | None) -> str:
 def weights_digest(path: Path) -> str:
     """The digest of the file and of those beside it that it says hold its large weights."""
     content = path.read_bytes()
-    # The protobuf of {key: "location", value: <file name>}; torch's exporter writes model.onnx.data
     named = {
-        content[match.end() : match.end() + match[1][0]]
-        for match in re.finditer(rb"\n\x08location\x12([\x01-\x7f])", content, re.DOTALL)
+        content[match.end() : match.end() + length(match[1])]
+        for match in re.finditer(LOCATION, content, re.DOTALL)
     }
     digests = [
         file_digest(beside)
@@ -159,3 +166,7 @@ def weights_digest(path: Path) -> str:
         if (beside := path.parent / name.decode(errors="replace")).is_file()
     ]
     return hashlib.sha256(" ".join([file_digest(path), *digests]).encode()).hexdigest()
+
+
+def length(bits: bytes) -> int:
+    return sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(bits))

@@ -129,7 +129,7 @@ def read_settings(model: Path | None, given: dict[str, Any]) -> Settings:
 def read_toml(path: Path) -> dict[str, Any]:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"this is not TOML ({error}): mend or remove it.") from None
     said: dict[str, Any] = {}
     for section, entries in content.items():

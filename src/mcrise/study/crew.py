@@ -1,4 +1,4 @@
-"""Who does the tasks of a study: this process, others of this machine, or actors of a Ray cluster.
+"""Who does the tasks of a study or audit: this process, others of this machine, or Ray actors.
 
 Each is a crew of workers that do one task at a time, may die or hang, and are then replaced. `run`
 is the same for all. Since a task is a pure function of what it is given, so are the results, to
@@ -25,8 +25,7 @@ from typing import Any
 from ..cores import THREADS
 from ..errors import McriseError, ModelError
 from ..runtimes import load_model
-from .study import Study
-from .tasks import Answer, Failure, Protocol, Task, Worker
+from .work import Failure, W, Work, Worker, WorkerMaker
 
 TIMEOUT = 3600.0  # seconds a task may take
 TICK = 1.0  # seconds between two looks at the clock
@@ -43,7 +42,7 @@ class Recipe:
 
     spec: str  # of the model
     options: dict[str, Any]  # of the model
-    protocol: Protocol
+    protocol: WorkerMaker
     identity: str | None = None  # that the model must have, so that all workers have the same
     folder: str = field(default_factory=os.getcwd)  # that paths are relative to
 
@@ -67,7 +66,7 @@ class Recipe:
                 f"its model is {model.identity!r}, but that of the study is {self.identity!r}: "
                 "give all workers the same file."
             )
-        worker = Worker(model, self.protocol)
+        worker = self.protocol.worker(model)
         worker.warm_up()
         return worker
 
@@ -81,7 +80,7 @@ class Gone(Failure):
 class Errand:
     """What a worker is at, and since when; no task: it is getting ready."""
 
-    task: Task | None
+    task: Any
     since: float = field(default_factory=time.monotonic)
 
 
@@ -101,11 +100,11 @@ class Crew(ABC):
         """Start a worker. It will answer None when it is ready, or a Failure if it cannot be."""
 
     @abstractmethod
-    def give(self, worker: int, task: Task) -> None:
+    def give(self, worker: int, task: Any) -> None:
         """Hand a task to an idle worker."""
 
     @abstractmethod
-    def hear(self) -> Iterator[tuple[int, Answer | Failure | None]]:
+    def hear(self) -> Iterator[tuple[int, Any]]:
         """Wait a moment for answers, from whom they are."""
 
     @abstractmethod
@@ -126,29 +125,29 @@ class Crew(ABC):
         self.hire(worker)
 
 
-def run(study: Study, crew: Crew) -> Iterator[Study]:
-    """Do all tasks of a study; yields it every now and then."""
-    yield study
-    if study.complete:
+def run(work: W, crew: Crew) -> Iterator[W]:
+    """Do all tasks of a study or audit; yields it every now and then."""
+    yield work
+    if work.complete:
         return
     with crew:
-        while not study.complete:
-            while crew.idle and (task := study.next_task()) is not None:
+        while not work.complete:
+            while crew.idle and (task := work.next_task()) is not None:
                 worker = crew.idle.pop()
                 crew.errands[worker] = Errand(task)
                 crew.give(worker, task)
             for worker, answer in crew.hear():
-                settle(study, crew, worker, answer)
+                settle(work, crew, worker, answer)
             now = time.monotonic()
             for worker, errand in list(crew.errands.items()):
                 if errand.task and now - errand.since > crew.timeout:
                     crew.fire(worker)
                     late = Gone(f"No answer within {crew.timeout:g} seconds.")
-                    settle(study, crew, worker, late)
-            yield study
+                    settle(work, crew, worker, late)
+            yield work
 
 
-def settle(study: Study, crew: Crew, worker: int, answer: Answer | Failure | None) -> None:
+def settle(work: Work, crew: Crew, worker: int, answer: Any) -> None:
     """Take what was heard of a worker, and replace one that is gone."""
     task = crew.errands.pop(worker).task
     if task is None and isinstance(answer, Failure):
@@ -163,7 +162,7 @@ def settle(study: Study, crew: Crew, worker: int, answer: Answer | Failure | Non
         crew.n_false_starts = 0
     if task is not None:
         assert answer is not None
-        study.take(task, answer)
+        work.take(task, answer)
 
 
 # ---- this process
@@ -180,15 +179,15 @@ class Inline(Crew):
     def __init__(self, worker: Worker) -> None:
         super().__init__(timeout=math.inf)
         self.worker = worker
-        self.answers: list[Answer | Failure | None] = []
+        self.answers: list[Any] = []
 
     def hire(self, worker: int) -> None:
         self.answers.append(None)
 
-    def give(self, worker: int, task: Task) -> None:
+    def give(self, worker: int, task: Any) -> None:
         self.answers.append(self.worker.attempt(task))
 
-    def hear(self) -> Iterator[tuple[int, Answer | Failure | None]]:
+    def hear(self) -> Iterator[tuple[int, Any]]:
         while self.answers:
             yield 0, self.answers.pop()
 
@@ -218,11 +217,11 @@ class Processes(Crew):
         theirs.close()
         self.pipes[worker], self.processes[worker] = ours, process
 
-    def give(self, worker: int, task: Task) -> None:
+    def give(self, worker: int, task: Any) -> None:
         with contextlib.suppress(OSError):  # it has died: `hear` will find out
             self.pipes[worker].send(task)
 
-    def hear(self) -> Iterator[tuple[int, Answer | Failure | None]]:
+    def hear(self) -> Iterator[tuple[int, Any]]:
         names = {id(pipe): worker for worker, pipe in self.pipes.items()}
         for pipe in wait(list(self.pipes.values()), TICK):
             worker = names[id(pipe)]
@@ -348,7 +347,7 @@ class OnRay(Crew):
                 self.worker = recipe.attempt()
                 return self.worker if isinstance(self.worker, Failure) else None
 
-            def attempt(self, task: Task) -> Answer | Failure:
+            def attempt(self, task: Any) -> Any:
                 assert isinstance(self.worker, Worker)
                 return self.worker.attempt(task)
 
@@ -359,10 +358,10 @@ class OnRay(Crew):
         self.actors[worker] = actor
         self.awaited[actor.prepare.remote(self.recipe)] = worker
 
-    def give(self, worker: int, task: Task) -> None:
+    def give(self, worker: int, task: Any) -> None:
         self.awaited[self.actors[worker].attempt.remote(task)] = worker
 
-    def hear(self) -> Iterator[tuple[int, Answer | Failure | None]]:
+    def hear(self) -> Iterator[tuple[int, Any]]:
         errors = self.ray.exceptions
         ready, _ = self.ray.wait(list(self.awaited), timeout=TICK)
         for answer in ready:

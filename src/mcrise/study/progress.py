@@ -1,16 +1,16 @@
-"""How far a study is, for whoever watches."""
+"""How far a study or an audit is, for whoever watches."""
 
 from collections.abc import Iterator
 
 from ..progress import Spot, followed
-from .study import Study
+from .work import W, Work
 
 
-def with_study_progress(run: Iterator[Study]) -> Iterator[Study]:
-    """Pass a study on while its images are counted on stderr; the title counts failures."""
+def with_study_progress(run: Iterator[W]) -> Iterator[W]:
+    """Pass it on while its images are counted on stderr; the title counts failures."""
     return followed(run, "images", spot_of)
 
 
-def spot_of(study: Study) -> Spot:
-    title = f"images ({study.n_failed} failed)" if study.n_failed else "images"
-    return Spot(len(study.done), len(study.examples), title)
+def spot_of(work: Work) -> Spot:
+    title = f"images ({work.n_failed} failed)" if work.n_failed else "images"
+    return Spot(len(work.done), len(work.examples), title)

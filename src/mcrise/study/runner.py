@@ -13,15 +13,18 @@ from ..errors import InputError
 from ..estimators import DEFAULT
 from ..metrics import STEP
 from ..model import Model
+from ..record import SAME_ANSWER
 from ..runtimes import Numbers, load_model
 from ..scores import ScoreKind
 from .baselines import LIME_SAMPLES
 from .crew import TIMEOUT, Crew, Inline, OnRay, Processes, Recipe, run
 from .datasets import SPLIT, open_dataset
+from .ownership import Ownership
 from .results import TABLE, read_table, write_results
 from .storage import Storage
 from .study import Study, sample
 from .tasks import N_MASKS, PAPERS, Protocol, Worker
+from .work import W
 
 RETRIES = 2
 
@@ -150,28 +153,53 @@ def run_study(
         "sigmoid": sigmoid,
     }
     known = load_model(model, **said, threads=None if in_memory else 1)
-    study = Study(
-        examples,
-        protocol,
-        known.identity,
-        known.labels,
-        place,
-        data=f"{data if Storage(data).remote else os.path.abspath(data)} ({split})",
-        keep_going=keep_going,
-        retries=retries,
-        retry_failed=retry_failed,
-        overwrite=overwrite,
-    )
-    if not study.complete:
-        if in_memory:
-            crew: Crew = Inline(Worker(known, protocol))
-        else:
-            recipe = Recipe(str(model), said, protocol, known.identity)
-            crew = crew_of(recipe, workers, ray, timeout)
-        for _ in watched(run(study, crew), progress):
-            pass
-    summary = write_results(study, notes_of(known, data, images, len(examples)))
+    ownership = Ownership(place)
+    try:
+        study = Study(
+            examples,
+            protocol,
+            known.identity,
+            known.labels,
+            place,
+            data=f"{data if Storage(data).remote else os.path.abspath(data)} ({split})",
+            keep_going=keep_going,
+            retries=retries,
+            retry_failed=retry_failed,
+            overwrite=overwrite,
+            ownership=ownership,
+        )
+        if not study.complete:
+            worker = Worker(known, protocol)
+            check_answers(study, worker)
+            if in_memory:
+                crew: Crew = Inline(worker)
+            else:
+                recipe = Recipe(str(model), said, protocol, known.identity)
+                crew = crew_of(recipe, workers, ray, timeout)
+            for _ in watched(run(study, crew), progress):
+                pass
+        ownership.check()
+        notes = [*notes_of(known, data, images, len(examples)), *study.notes()]
+        summary = write_results(study, notes)
+    finally:
+        ownership.release()
     return StudyResult((place / TABLE).path, tuple(summary), len(examples), study.n_failed)
+
+
+def check_answers(study: Study, worker: Worker) -> None:
+    """Refuse to go on with a model that answers an image otherwise than when its row was made."""
+    for image, kept in study.finished():
+        if image not in study.done or kept.get("score") is None:
+            continue
+        record = worker.start(study.examples[image].path, "black", PAPERS)
+        before, now = kept["score"], float(record.untouched[kept["predicted"]])
+        if abs(before - now) > SAME_ANSWER * record.score_range:
+            raise InputError(
+                f"The model gives {kept['image']} the score {now:.4g} now, and gave it "
+                f"{before:.4g} when its row was made: rows of two models, or of one that answers "
+                "at random, do not belong in one table. Choose another --out."
+            )
+        return
 
 
 def crew_of(recipe: Recipe, workers: int | None, ray: str | None, timeout: float) -> Crew:
@@ -180,8 +208,8 @@ def crew_of(recipe: Recipe, workers: int | None, ray: str | None, timeout: float
     return Processes(recipe, workers or n_cores(), timeout)
 
 
-def watched(work: Iterator[Study], progress: bool) -> Iterator[Study]:
-    """A study with a bar, where one is wanted."""
+def watched(work: Iterator[W], progress: bool) -> Iterator[W]:
+    """A study or audit with a bar, where one is wanted."""
     if not progress:
         return work
     from .progress import with_study_progress

@@ -4,6 +4,7 @@ A study reads its images and writes its results here, so that neither knows wher
 goes wrong is an OSError, whichever library it comes from.
 """
 
+import hashlib
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -87,6 +88,16 @@ class Storage:
             for place in [file.relative_to(self)]
             if place.count("/") == depth and PurePosixPath(place).match(pattern)
         ]
+
+    def stamp(self) -> str:
+        """What changes when a file is replaced: its size and time, or what a store calls that."""
+        if self.remote:
+            return str(self.call("ukey"))
+        about = os.stat(self.path)
+        return f"{about.st_size} {about.st_mtime_ns}"
+
+    def digest(self) -> str:
+        return hashlib.sha256(self.read_bytes()).hexdigest()
 
     # ---- reading and writing
 

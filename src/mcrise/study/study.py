@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, McriseError
+from ..record import SAME_ANSWER
 from ..version import VERSION
 from .datasets import Example, truth_of
+from .ownership import Ownership
 from .storage import Storage, read_all
-from .tasks import Answer, Failure, Protocol, Scores, Task
+from .tasks import Answer, Protocol, Scores, Task
+from .work import Failure
 
 TASK_CHUNKS = 8  # a task asks for 512 masks: seconds of work, so that long images are shared out
 N_EXAMPLES = 6  # images whose rankings are shown in the sheet of pictures
@@ -41,6 +44,8 @@ class Opened:
     mask_probs: dict[str, float | None] = field(default_factory=dict)  # by fills
     rows: list[dict[str, Any]] = field(default_factory=list)
     predicted: int = -1
+    score: float | None = None  # of the class predicted
+    stamp: str = ""  # of the file, when it was opened
 
 
 class Study:
@@ -59,8 +64,11 @@ class Study:
         retries: int = 0,
         retry_failed: bool = False,
         overwrite: bool = False,
+        ownership: Ownership | None = None,
     ) -> None:
         self.examples, self.protocol, self.out = examples, protocol, out
+        self.ownership = ownership
+        self.jitter = 0.0  # how far answers to the same image were apart
         self.model = model
         self.truths = [truth_of(example, labels) for example in examples]
         self.keep_going, self.retries = keep_going, retries
@@ -75,7 +83,8 @@ class Study:
         )
         there = self.files()
         failed = {image for image, file in there.items() if file.name.endswith(FAILED)}
-        self.done = set(there) - (failed if retry_failed else set())
+        self.replaced = self.find_replaced(there)  # since their rows were made: done again
+        self.done = set(there) - (failed if retry_failed else set()) - self.replaced
         self.n_failed = len(failed & self.done)
         self.n_before = len(self.done)
         self.started = self.told = time.monotonic()
@@ -88,30 +97,13 @@ class Study:
 
     def claim(self, source: dict[str, Any], overwrite: bool) -> None:
         """Write what the study is of, or refuse a folder that holds another."""
-        note = self.out / "study.json"
         own: dict[str, Any] = {
             **source,
             "settings": self.protocol.to_json(),
             "images": [example.name for example in self.examples],
         }
-        try:
-            there = json.loads(note.read_text()) if note.exists() else None
-        except (OSError, ValueError):
-            there = {}
-        if there == own:
-            return
-        ours = [file for file in self.out.files() if OURS.fullmatch(file.relative_to(self.out))]
-        if ours:
-            if not overwrite:
-                there = there if isinstance(there, dict) else {}
-                other = ", ".join(name for name in own if there.get(name) != own[name])
-                raise InputError(
-                    f"{self.out.path} holds another study (other {other}): choose another --out, "
-                    "or --overwrite it."
-                )
-            for file in ours:
-                file.remove()
-        write(note, (json.dumps(own, indent=1) + "\n").encode())
+        if is_free(self.out, "study.json", own, OURS, overwrite):
+            write(self.out / "study.json", (json.dumps(own, indent=1) + "\n").encode())
 
     def file_of(self, image: int, failed: bool = False) -> Storage:
         return self.out / f"images/{image:06d}{FAILED if failed else '.json'}"
@@ -127,16 +119,26 @@ class Study:
                 found.setdefault(int(number), file)
         return {image: found[image] for image in sorted(found) if image < len(self.examples)}
 
+    def find_replaced(self, files: dict[int, Storage]) -> set[int]:
+        """The images done before whose files have another content now."""
+
+        def is_replaced(image: int, content: bytes) -> bool:
+            kept, file = parse_image(files[image], content), Storage(self.examples[image].path)
+            try:
+                if "stamp" not in kept or kept["stamp"] == file.stamp():
+                    return False  # of before, or as it was
+                return file.remote or kept.get("sha256") != file.digest()
+            except OSError:  # gone, or not to be reached: its row was made of what was there
+                return False
+
+        contents = zip(files, read_all(list(files.values())), strict=True)
+        return {image for image, (_, content) in contents if is_replaced(image, content)}
+
     def finished(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """What is known of the images finished so far, in order."""
         files = self.files()
         for image, (file, content) in zip(files, read_all(list(files.values())), strict=True):
-            try:
-                yield image, json.loads(content)
-            except ValueError:
-                raise McriseError(
-                    f"{file.path} is damaged: remove it, and the same command does its image again."
-                ) from None
+            yield image, parse_image(file, content)
 
     # ---- tasks
 
@@ -168,7 +170,7 @@ class Study:
                 tasks += self.asking(image, fills, 0, given.mask_prob)
         alone = [method for method in given.methods if given.fills_of(method) is None]
         tasks += [Task(image, path, method=m, draw=image < N_EXAMPLES) for m in alone]
-        self.opened[image] = Opened({task.key for task in tasks})
+        self.opened[image] = Opened({task.key for task in tasks}, stamp=self.stamp(image))
         self.ready.extend(tasks)
 
     def asking(self, image: int, fills: str, start: int, mask_prob: float) -> list[Task]:
@@ -181,6 +183,8 @@ class Study:
 
     def take(self, task: Task, answer: Answer | Failure) -> None:
         """Take the answer of a task, or hear that it has none."""
+        if self.ownership is not None:
+            self.ownership.check()  # before anything is written
         opened = self.opened.get(task.image)
         if opened is None:
             return  # the image has failed meanwhile
@@ -199,6 +203,9 @@ class Study:
                 for row in answer.rows
             ]
             opened.predicted = answer.predicted
+            if opened.score is not None and answer.score is not None:
+                self.jitter = max(self.jitter, abs(opened.score - answer.score))
+            opened.score = answer.score
             self.show(task, answer)
         else:
             assert task.fills is not None
@@ -234,8 +241,21 @@ class Study:
         for estimator, picture in answer.pictures.items():
             write(self.out / f"examples/{task.image:06d}-{task.method}-{estimator}.png", picture)
 
+    def stamp(self, image: int) -> str:
+        try:
+            return Storage(self.examples[image].path).stamp()
+        except OSError:  # the worker will tell
+            return ""
+
     def finish(self, image: int, **more: Any) -> None:
+        if not more and self.opened[image].stamp != self.stamp(image):
+            self.fail(image, Failure("It was replaced while it was being explained."))
+            return
         opened = self.opened.pop(image)
+        if not more and opened.stamp:
+            more = {"stamp": opened.stamp, "score": opened.score}
+            file = Storage(self.examples[image].path)
+            more |= {} if file.remote else {"sha256": file.digest()}
         content = {
             "image": self.examples[image].name,
             "truth": self.truths[image],
@@ -271,6 +291,18 @@ class Study:
         self.n_failed += 1
         self.finish(image, error=failure.reason)
 
+    def notes(self) -> list[str]:
+        """What to know of how its rows came about."""
+        found = []
+        if self.replaced:
+            found.append(f"{len(self.replaced)} images were replaced since, and done again")
+        if self.jitter > SAME_ANSWER:
+            found.append(
+                f"the model answers the same image differently each time, by up to "
+                f"{self.jitter:.2g}: its rows would be others in another study"
+            )
+        return found
+
     # ---- how far it is
 
     def tell(self) -> None:
@@ -293,6 +325,46 @@ class Study:
             "seconds_left": n_left / speed if speed else None,
             "written": time.time(),
         }
+
+
+def is_free(
+    out: Storage, note: str, own: dict[str, Any], ours: re.Pattern[str], overwrite: bool
+) -> bool:
+    """Whether a folder is to be begun; False: what its note says is this very work.
+
+    Another study or audit there is refused, or removed where it is to be overwritten. `ours`
+    matches all that such work writes.
+    """
+    try:
+        there = json.loads((out / note).read_text()) if (out / note).exists() else None
+    except (OSError, ValueError):
+        there = {}
+    if isinstance(there, dict) and {name: there.get(name) for name in own} == own:
+        return False
+    files = [file for file in out.files() if ours.fullmatch(file.relative_to(out))]
+    if files and not overwrite:
+        there = there if isinstance(there, dict) else {}
+        other = ", ".join(name for name in own if there.get(name) != own[name])
+        raise InputError(
+            f"{out.path} holds another {note.removesuffix('.json')} (other {other}): choose "
+            "another --out, or --overwrite it."
+        )
+    for file in files:
+        file.remove()
+    return True
+
+
+def parse_image(file: Storage, content: bytes) -> dict[str, Any]:
+    """What a file of a finished image says."""
+    try:
+        kept = json.loads(content)
+        if isinstance(kept["rows"], list) and {"image", "truth", "predicted"} <= kept.keys():
+            return dict(kept)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        pass
+    raise McriseError(
+        f"{file.path} is damaged: remove it, and the same command does its image again."
+    )
 
 
 def sample(examples: Sequence[Example], n_images: int | None, seed: int) -> list[Example]:

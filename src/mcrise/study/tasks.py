@@ -12,19 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..blend import paint
 from ..brief import Brief, whole_chunks
 from ..content import ByContent
-from ..errors import InputError, McriseError, ModelError
+from ..errors import InputError
 from ..estimators import DEFAULT, find_estimator
-from ..images import View, png
+from ..images import png
 from ..loop import begin, buffer_of, chunk_scores, last, run
-from ..masks import CHUNK, Plan, draw
+from ..masks import CHUNK
 from ..metrics import METRICS, STEP, Ranking, check_step, curves_of, rank, rank_importance
 from ..model import Model
 from ..record import Record
+from . import work
 from .baselines import LIME_SAMPLES, lime_importance, random_ranking
-from .storage import Storage
 
 METHODS = ("debiased", "lime", "mcrise", "random", "rise")
 N_MASKS = 2000  # a fixed number, so that all methods and images cost the same
@@ -113,6 +112,9 @@ class Protocol:
     def estimators_of(self, method: str) -> tuple[str, ...]:
         return tuple(sorted(self.estimators)) if method == "mcrise" else (method,)
 
+    def worker(self, model: Model) -> "Worker":
+        return Worker(model, self)
+
     def to_json(self) -> dict[str, Any]:
         """As study.json has it, where a study to go on with is known by it."""
         brief = self.brief.to_json()
@@ -171,49 +173,20 @@ class Answer(ByContent):
     rows: tuple[dict[str, Any], ...] = ()
     pictures: dict[str, bytes] = field(default_factory=dict)  # PNG files, by estimator
     predicted: int = -1
+    score: float | None = None  # of that class, on the untouched image
     seconds: float = 0.0
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a task has no answer."""
-
-    reason: str
-    kind: type[McriseError] = ModelError
-    final: bool = False  # another try would fail as well
 
 
 # ---- doing tasks
 
 
-class Worker:
-    """A model and what it is to be asked; lives wherever tasks are done."""
+class Worker(work.Worker):
+    """A model and what a study asks it."""
 
     def __init__(self, model: Model, protocol: Protocol) -> None:
-        self.model, self.protocol = model, protocol
+        super().__init__(model)
+        self.protocol = protocol
         self.start = lru_cache(maxsize=2)(self.begin)  # tasks of an image come one after another
-
-    def warm_up(self) -> None:
-        """Load and compile what painting needs, so that no task is late for it."""
-        size = self.model.geometry.size or (32, 32)
-        plan = Plan(size)
-        canvas = self.model.canvas(np.zeros((*size, 3), np.uint8), plan.fills)
-        paint(plan, canvas, draw(plan, 0)[:1], canvas.batch(1))
-
-    def attempt(self, task: Task) -> Answer | Failure:
-        """Do a task; what goes wrong is an answer too."""
-        try:
-            return self.do(task)
-        except InputError as error:
-            return Failure(str(error), InputError, final=True)
-        except McriseError as error:
-            # Which chunk failed first depends on who was faster: the reason does not.
-            within = error.__cause__
-            return Failure(str(within if isinstance(within, McriseError) else error))
-        except MemoryError:
-            return Failure("Out of memory: fewer workers need less.")
-        except Exception as error:  # a bug must not take the other images with it
-            return Failure(f"{type(error).__name__}: {error}")
 
     def do(self, task: Task) -> Answer:
         started = time.perf_counter()
@@ -224,15 +197,6 @@ class Worker:
         """The record of an image, without scores."""
         brief = replace(self.protocol.brief, fills=fills, mask_prob=mask_prob)
         return begin(self.view(path), self.model, brief)
-
-    def view(self, path: str) -> View:
-        try:
-            content = Storage(path).read_bytes()
-        except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-            raise InputError(f"It cannot be read ({error.strerror or error}).") from None
-        except OSError as error:  # a network may do better the next time
-            raise McriseError(f"It cannot be read ({error.strerror or error}).") from None
-        return self.model.view(content)
 
     def ask(self, task: Task) -> Answer:
         """The scores of some chunks."""
@@ -287,7 +251,8 @@ class Worker:
             rows.append(row)
             if task.draw:
                 pictures[estimator] = png(partly_painted(pixels, ranking))
-        return Answer(rows=tuple(rows), pictures=pictures, predicted=target)
+        score = float(record.untouched[target])
+        return Answer(rows=tuple(rows), pictures=pictures, predicted=target, score=score)
 
     def rank(self, record: Record, method: str, estimator: str) -> Ranking:
         given, target = self.protocol, record.resolve(None)

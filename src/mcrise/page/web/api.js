@@ -1,32 +1,40 @@
-// Asking the server. What it refuses becomes an Error with its sentence.
+// Asking the server. What it refuses becomes an Error with its sentence; if it is away, `lost` is told.
+
+let lost = false;
+const listeners = [];
+
+/** Be told when the connection is lost, and when it is back. */
+export const onConnection = (listener) => listeners.push(listener);
+
+function connected(is) {
+  if (lost === !is) return;
+  lost = !is;
+  listeners.forEach((listener) => listener(is));
+}
 
 export async function ask(path, options = {}) {
-  const answer = await fetch(`/api/${path}`, options);
+  let answer;
+  try {
+    answer = await fetch(`/api/${path}`, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    connected(false);
+    throw Object.assign(new Error("The server does not answer."), { status: 0 });
+  }
+  connected(true);
   if (answer.ok) return answer;
   const told = await answer.json().catch(() => ({}));
   const words = typeof told.detail === "string" ? told.detail
     : (told.detail || []).map((one) => `${one.loc?.at(-1)}: ${one.msg}`).join("; ");
-  const error = new Error(words || `The server answered ${answer.status}.`);
-  error.status = answer.status;
-  throw error;
+  throw Object.assign(new Error(words || `The server answered ${answer.status}.`), { status: answer.status });
 }
 
 export const askJson = async (path, options) => (await ask(path, options)).json();
+
+export const isLost = () => lost;
 
 /** A path with the parameters that are set. */
 export function query(path, values) {
   const set = Object.entries(values).filter(([, value]) => value !== null && value !== undefined);
   return `${path}?${new URLSearchParams(set)}`;
 }
-
-/** Follow a job; `progress` gets its state each time it changed, `rest` when it no longer runs. */
-export function follow(id, progress, rest) {
-  const source = new EventSource(`/api/jobs/${id}/events`);
-  source.addEventListener("progress", (event) => progress(JSON.parse(event.data)));
-  for (const end of ["rest", "gone"]) {
-    source.addEventListener(end, () => { source.close(); rest(end); });
-  }
-  return source;
-}
-
-export const byId = (id) => document.getElementById(id);

@@ -1,29 +1,70 @@
 // Maps in the browser: unpacking, coloring, and reading values off them. The report uses it too.
 
-const FAINT = 0.25, STRONG = 0.9; // opacity below and above two standard errors, as in plots.py
+import { el, swatch } from "./element.js";
 
-/** What `mcrise.report.pack` wrote: its header, and `at(k, pixel)` giving [value, error]. */
+const FAINT = 0.25, STRONG = 0.9; // opacity of what chance alone may show and of the rest, as in plots.py
+const MOST_SIDE = 512; // pixels that are drawn: no map has more detail
+const SURE = 1.96; // standard errors: ± is a 95 % interval everywhere
+
+/** What `mcrise.packing.pack` wrote: its header, and values, margins (95 %) and tests on its points. */
 export function unpack(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const maps = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
-  const n = maps.shape[0] * maps.shape[1] * maps.shape[2];
-  const values = new Int16Array(buffer, 4 + length, n);
-  const errors = new Uint16Array(buffer, 4 + length + 2 * n, n);
-  const size = maps.shape[1] * maps.shape[2];
-  maps.at = (k, pixel) => [
-    values[k * size + pixel] * maps.step, errors[k * size + pixel] * maps.se_step,
-  ];
+  const n = maps.shape[0] * maps.shape[1] * maps.shape[2], start = 4 + length;
+  const scaled = (numbers, step) => Float32Array.from(numbers, (number) => number * step);
+  maps.values = scaled(new Int16Array(buffer, start, n), maps.step);
+  maps.margins = scaled(new Uint16Array(buffer, start + 2 * n, n), SURE * maps.se_step);
+  const tested = maps.tested_step ? scaled(new Int16Array(buffer, start + 4 * n, n), maps.tested_step) : maps.values;
+  maps.tests = tests(tested, maps);
   return maps;
 }
 
-/** The pixels of a picture in gray, lifted so that colors stay visible over it. */
-export function lifted(pixels) {
-  const gray = new Float32Array(pixels.length / 4);
-  for (let i = 0; i < gray.length; i++) {
-    const luma = 0.299 * pixels[4 * i] + 0.587 * pixels[4 * i + 1] + 0.114 * pixels[4 * i + 2];
-    gray[i] = 0.35 * 255 + 0.65 * luma;
-  }
-  return gray;
+/** How far each point exceeds chance: beyond one it counts. Without a limit, its own margin is one. */
+function tests(tested, maps) {
+  return tested.map((value, i) => (maps.limit ? value / maps.limit : value / Math.max(maps.margins[i], 1e-12)));
+}
+
+/** Value and margin of map k at a place given as shares 0..1 of height and width. */
+export function at(maps, k, down, across) {
+  return [maps.values, maps.margins].map((numbers) => between(maps, numbers, k, down, across));
+}
+
+/** Where along n points a share 0..1 of a side lies: the points go from the first pixel's middle to the last one's. */
+const along = (share, n, size) => Math.min(Math.max((share * size - 0.5) / Math.max(size - 1, 1), 0), 1) * (n - 1);
+
+/** The share of a side at which the i-th of n points lies. */
+export const shareOf = (i, n, size) => (i / Math.max(n - 1, 1) * (size - 1) + 0.5) / size;
+
+function between(maps, numbers, k, down, across) {
+  const [, rows, columns] = maps.shape, row = along(down, rows, maps.size[0]), column = along(across, columns, maps.size[1]);
+  const top = Math.min(Math.floor(row), Math.max(rows - 2, 0)), left = Math.min(Math.floor(column), Math.max(columns - 2, 0));
+  const read = (r, c) => numbers[(k * rows + Math.min(r, rows - 1)) * columns + Math.min(c, columns - 1)];
+  const mix = (low, high, share) => low + share * (high - low);
+  return mix(mix(read(top, left), read(top, left + 1), column - left),
+    mix(read(top + 1, left), read(top + 1, left + 1), column - left), row - top);
+}
+
+/** One set of maps less another, on the first one's points; of the fills that both have. */
+export function difference(one, other) {
+  const pairs = one.names.map((name, k) => [k, other.names.indexOf(name)]).filter(([, k]) => k >= 0);
+  const [, rows, columns] = one.shape, size = rows * columns;
+  const values = new Float32Array(pairs.length * size), margins = new Float32Array(pairs.length * size);
+  pairs.forEach(([mine, theirs], i) => {
+    for (let at = 0; at < size; at++) {
+      const down = shareOf(Math.floor(at / columns), rows, one.size[0]), across = shareOf(at % columns, columns, one.size[1]);
+      values[i * size + at] = one.values[mine * size + at] - between(other, other.values, theirs, down, across);
+      margins[i * size + at] = Math.hypot(one.margins[mine * size + at], between(other, other.margins, theirs, down, across));
+    }
+  });
+  const most = values.reduce((high, value) => Math.max(high, Math.abs(value)), 1e-6);
+  const made = {
+    ...one, values, margins, limit: null, shape: [pairs.length, rows, columns], label: "difference",
+    names: pairs.map(([k]) => one.names[k]), low: -most, high: most, least: -most, most,
+    strengths: pairs.map((_, i) => values.slice(i * size, (i + 1) * size).reduce((high, v) => Math.max(high, Math.abs(v)), 0)),
+    n_masks: Math.min(one.n_masks, other.n_masks), notes: [],
+  };
+  made.tests = tests(values, made);
+  return made;
 }
 
 /** The color of a share 0..1 of the way along a scale. */
@@ -33,178 +74,113 @@ export function colorAt(stops, share) {
   return [0, 1, 2].map((c) => stops[low][c] + (place - low) * (stops[low + 1][c] - stops[low][c]));
 }
 
-/** Draw map k over a gray picture; `strength` 0 shows the picture alone, in its colors. */
-export function drawMap(canvas, maps, k, scale, gray, pixels, strength) {
-  const [, height, width] = maps.shape;
-  if (canvas.width !== width || canvas.height !== height) {
-    canvas.width = width;
-    canvas.height = height;
+/** Draw map k, to be laid over the picture in gray: faint what chance alone may show, nothing below `above`. */
+export function drawMap(canvas, maps, k, scale, above = 0, most = MOST_SIDE) {
+  const [, rows, columns] = maps.shape, shrink = Math.min(1, most / Math.max(...maps.size));
+  const height = Math.max(1, Math.round(maps.size[0] * shrink)), width = Math.max(1, Math.round(maps.size[1] * shrink));
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  const table = new Uint8ClampedArray(3 * 256);
+  for (let i = 0; i < 256; i++) table.set(colorAt(maps.stops, i / 255), 3 * i);
+  const image = new ImageData(width, height), out = image.data;
+  const range = scale.high - scale.low, start = k * rows * columns, { values, tests: exceeds } = maps;
+  const lefts = new Int32Array(width), shares = new Float32Array(width);
+  for (let x = 0; x < width; x++) {
+    const place = along((x + 0.5) / width, columns, maps.size[1]);
+    lefts[x] = Math.min(Math.floor(place), Math.max(columns - 2, 0));
+    shares[x] = place - lefts[x];
   }
-  const table = Array.from({ length: 256 }, (_, i) => colorAt(maps.stops, i / 255));
-  const image = new ImageData(width, height);
-  const out = image.data, range = scale.high - scale.low;
-  for (let i = 0; i < gray.length; i++) {
-    const [value, error] = maps.at(k, i);
-    const size = Math.abs(value);
-    let opacity = STRONG;
-    if (maps.diverging) {
-      // Near zero the map is white: let the picture through there, so that one sees what is where.
-      opacity = (size >= 2 * error ? STRONG : FAINT)
-        * Math.min(Math.max(size / (0.25 * scale.high), 0.35), 1);
+  const line = new Float32Array(columns + 1), beyond = new Float32Array(columns + 1);
+  for (let y = 0; y < height; y++) {
+    const place = along((y + 0.5) / height, rows, maps.size[0]);
+    const top = Math.min(Math.floor(place), Math.max(rows - 2, 0)), share = place - top;
+    const upper = start + top * columns, lower = start + Math.min(top + 1, rows - 1) * columns;
+    for (let c = 0; c < columns; c++) {
+      line[c] = values[upper + c] + share * (values[lower + c] - values[upper + c]);
+      beyond[c] = exceeds[upper + c] + share * (exceeds[lower + c] - exceeds[upper + c]);
     }
-    const share = Math.min(Math.max((value - scale.low) / range, 0), 1);
-    const color = table[Math.round(255 * share)];
-    for (let c = 0; c < 3; c++) {
-      const mixed = opacity * color[c] + (1 - opacity) * gray[i];
-      out[4 * i + c] = strength * mixed + (1 - strength) * pixels[4 * i + c];
+    line[columns] = line[columns - 1];
+    beyond[columns] = beyond[columns - 1];
+    for (let x = 0; x < width; x++) {
+      const left = lefts[x], value = line[left] + shares[x] * (line[left + 1] - line[left]);
+      const size = Math.abs(value);
+      let opacity = STRONG;
+      if (maps.diverging) {
+        if (size < above) continue;
+        const test = beyond[left] + shares[x] * (beyond[left + 1] - beyond[left]);
+        // Near zero the map is white: let the picture through there, so that one sees what is where.
+        opacity = (test > 1 || test < -1 ? STRONG : FAINT) * Math.min(Math.max(size / (0.25 * scale.high), 0.35), 1);
+      }
+      const color = 3 * Math.round(255 * Math.min(Math.max((value - scale.low) / range, 0), 1)), to = 4 * (y * width + x);
+      out[to] = table[color];
+      out[to + 1] = table[color + 1];
+      out[to + 2] = table[color + 2];
+      out[to + 3] = 255 * opacity;
     }
-    out[4 * i + 3] = 255;
   }
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
-/** One scale for several maps. */
+/** One scale for several sets of maps. */
 export function sharedScale(rows) {
-  return {
-    low: Math.min(...rows.map((maps) => maps.low)), high: Math.max(...rows.map((maps) => maps.high)),
-  };
+  return { low: Math.min(...rows.map((maps) => maps.low)), high: Math.max(...rows.map((maps) => maps.high)) };
 }
 
-export function signed(value, digits = 4) {
+export function signed(value, digits = 3) {
   return (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
 }
 
-/** An element with a class and text; text is never read as HTML. */
-export function element(tag, name = "", text = "") {
-  const made = document.createElement(tag);
-  if (name) made.className = name;
-  made.textContent = text;
-  return made;
+/** No more digits than are known, at least two. */
+export function digitsFor(margin) {
+  return margin > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(margin) + 1), 2), 5) : 4;
 }
 
-/** Value and error of every color at one pixel, as small bars. */
-export function drawBars(place, maps, scale, swatches, row, column) {
-  const pixel = row * maps.shape[2] + column;
-  const span = Math.max(Math.abs(scale.low), Math.abs(scale.high)) * (maps.diverging ? 2 : 1);
+/** Value and 95 % interval of every color at one place, as small bars. */
+export function drawBars(place, maps, scale, swatches, down, across, order = maps.names) {
+  const low = maps.diverging ? -Math.max(-scale.low, scale.high) : scale.low;
+  const span = (maps.diverging ? -low : scale.high) - low;
+  const share = (value) => (value - low) / span;
   const zero = maps.diverging ? 0.5 : 0;
-  const lines = [element("div", "head", `${maps.label}: row ${row}, column ${column}`)];
-  maps.names.forEach((name, k) => {
-    const [value, error] = maps.at(k, pixel);
-    const line = element("div", "bar");
-    const swatch = element("span", swatches[k] ? "swatch" : "");
-    if (swatches[k]) swatch.style.background = swatches[k];
-    const track = element("div", "track");
-    const bar = element("i", value < 0 ? "value low" : "value");
-    between(bar, zero + Math.min(value, 0) / span, zero + Math.max(value, 0) / span);
-    const whisker = element("i", "error");
-    between(whisker, zero + (value - error) / span, zero + (value + error) / span);
-    const middle = element("i", "zero");
-    middle.style.left = `${100 * zero}%`;
-    track.append(bar, whisker, middle);
-    const number = element("span", "number", `${signed(value)} ± ${error.toFixed(4)}`);
-    line.append(swatch, element("span", "name", name), track, number);
-    lines.push(line);
-  });
-  place.replaceChildren(...lines);
+  const [row, column] = pixelOf(maps, down, across);
+  place.replaceChildren(el("div", { class: "head" }, `${maps.label}: row ${row}, column ${column}`),
+    ...order.filter((name) => maps.names.includes(name)).map((name) => {
+      const k = maps.names.indexOf(name);
+      const [value, margin] = at(maps, k, down, across), digits = digitsFor(margin);
+      const bar = el("i", { class: value < 0 ? "value low" : "value" }), whisker = el("i", { class: "error" });
+      const middle = el("i", { class: "zero" });
+      spread(bar, Math.min(share(value), zero), Math.max(share(value), zero));
+      spread(whisker, share(value - margin), share(value + margin));
+      middle.style.left = `${100 * zero}%`;
+      const over = share(value) > 1 ? "over" : share(value) < 0 ? "under" : "";
+      const words = maps.diverging ? signed(value, digits) : value.toFixed(digits);
+      return el("div", { class: "bar" }, swatch(swatches[k]), el("span", { class: "name", title: name }, name),
+        el("div", { class: `track ${over}` }, bar, whisker, middle),
+        el("span", { class: "number" }, `${words} ± ${margin.toFixed(digits)}`));
+    }));
 }
 
-function between(bar, low, high) {
+/** The pixel at a place given as shares. */
+export function pixelOf(maps, down, across) {
+  return [down, across].map((share, i) => Math.min(Math.floor(share * maps.size[i]), maps.size[i] - 1));
+}
+
+function spread(bar, low, high) {
   const [left, right] = [low, high].map((share) => Math.min(Math.max(share, 0), 1));
   bar.style.left = `${100 * left}%`;
   bar.style.width = `${100 * (right - left)}%`;
 }
 
+/** The scale with its ends named; where a value lies beyond, the end says so. */
 export function drawScale(place, maps, scale) {
-  const canvas = element("canvas");
-  canvas.width = 256;
-  canvas.height = 1;
+  const canvas = el("canvas", { "aria-hidden": "true" });
+  Object.assign(canvas, { width: 256, height: 1 });
   const context = canvas.getContext("2d");
   for (let i = 0; i < 256; i++) {
     context.fillStyle = `rgb(${colorAt(maps.stops, i / 255).map(Math.round).join(" ")})`;
     context.fillRect(i, 0, 1, 1);
   }
-  const ends = element("div");
-  const digits = scale.high < 0.01 ? 4 : 3;
-  ends.append(element("span", "", maps.diverging ? signed(scale.low, digits) : scale.low.toFixed(digits)),
-    element("span", "", maps.unit),
-    element("span", "", maps.diverging ? signed(scale.high, digits) : scale.high.toFixed(digits)));
-  place.replaceChildren(canvas, ends);
-}
-
-/** Two canvases on top of each other: one for pixels, one for marks. */
-export function makeView(place, label) {
-  const picture = element("canvas"), marks = element("canvas");
-  picture.tabIndex = 0;
-  picture.setAttribute("role", "img");
-  picture.setAttribute("aria-label", label);
-  marks.setAttribute("aria-hidden", "true");
-  place.replaceChildren(picture, marks);
-  return { picture, marks };
-}
-
-/** Outline a region, given as runs of pixels outside and inside, and the pixel under the pointer. */
-export function mark(view, runs, point) {
-  const { picture, marks } = view, zoom = Math.max(1, Math.round(768 / picture.width));
-  marks.width = zoom * picture.width;
-  marks.height = zoom * picture.height;
-  const context = marks.getContext("2d");
-  if (runs) {
-    const width = picture.width, inside = new Uint8Array(width * picture.height);
-    let at = 0;
-    runs.forEach((n, i) => { inside.fill(i % 2, at, at + n); at += n; });
-    const path = new Path2D();
-    const is = (row, column) => row >= 0 && row < picture.height && column >= 0 && column < width
-      && inside[row * width + column] === 1;
-    for (let row = 0; row <= picture.height; row++) {
-      for (let column = 0; column <= width; column++) {
-        const [x, y] = [zoom * column, zoom * row];
-        if (is(row, column) !== is(row - 1, column)) { path.moveTo(x, y); path.lineTo(x + zoom, y); }
-        if (is(row, column) !== is(row, column - 1)) { path.moveTo(x, y); path.lineTo(x, y + zoom); }
-      }
-    }
-    for (const [color, wide] of [["#000", 7], ["#fff", 3]]) {
-      context.strokeStyle = color;
-      context.lineWidth = wide;
-      context.lineCap = "round";
-      context.stroke(path);
-    }
-  }
-  if (point) {
-    const [x, y] = [zoom * (point.column + 0.5), zoom * (point.row + 0.5)];
-    for (const [color, wide] of [["#000", 4], ["#fff", 2]]) {
-      context.strokeStyle = color;
-      context.lineWidth = wide;
-      context.beginPath();
-      context.arc(x, y, 9, 0, 7);
-      context.stroke();
-    }
-  }
-}
-
-/** Call `moved` with the pixel under the pointer, or that the arrow keys lead to. */
-export function track(canvas, moved) {
-  let here = null; // keys start from the middle
-  const go = (row, column, event) => {
-    here = {
-      row: Math.min(Math.max(row, 0), canvas.height - 1),
-      column: Math.min(Math.max(column, 0), canvas.width - 1),
-    };
-    moved(here, event);
-  };
-  const follow = (event) => {
-    const box = canvas.getBoundingClientRect();
-    go(Math.floor((event.clientY - box.top) / box.height * canvas.height),
-      Math.floor((event.clientX - box.left) / box.width * canvas.width), event);
-  };
-  canvas.addEventListener("pointermove", follow);
-  canvas.addEventListener("pointerdown", follow);
-  const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], " ": [0, 0] };
-  canvas.addEventListener("keydown", (event) => {
-    if (!(event.key in steps)) return;
-    event.preventDefault();
-    const reach = event.shiftKey ? 1 : Math.max(1, Math.round(canvas.width / 32));
-    const [down, across] = steps[event.key];
-    const from = here ?? { row: canvas.height >> 1, column: canvas.width >> 1 };
-    go(from.row + reach * down, from.column + reach * across, event);
-  });
+  const digits = scale.high < 0.01 ? 4 : scale.high < 0.1 ? 3 : 2;
+  const told = (value) => (maps.diverging ? signed(value, digits) : value.toFixed(digits));
+  place.replaceChildren(canvas, el("div", {},
+    el("span", {}, (maps.least < scale.low ? "≤ " : "") + told(scale.low)), el("span", {}, maps.unit),
+    el("span", {}, (maps.most > scale.high ? "≥ " : "") + told(scale.high))));
 }

@@ -1,0 +1,129 @@
+"""Damaged words: settings, labels, tables of images, stored orders, rules and fills, and status."""
+
+import copy
+import json
+import random
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+import mcrise
+from mcrise.images import unit_float
+from mcrise.page.order import parse_order
+from mcrise.runtimes.settings import read_labels, read_settings
+from mcrise.study.datasets import open_dataset, truth_of
+from records import ODD, places
+
+TOML = (
+    b'[input]\nsize = [48, 48]\nshort_side = 64\nfilter = "bicubic"\nscale = 255\n'
+    b"mean = [0.485, 0.456, 0.406]\nstd = 0.2\nlayout = \"NCHW\"\nchannels = \"bgr\"\n"
+    b'[output]\nname = "scores"\nscores = "any"\nsoftmax = true\nlabels = ["a", "b"]\n'
+)  # fmt: skip
+LABELS = "stop\nyield\nTempo 50\nä ö\n\n".encode()
+CSV = b"path,label\na.png,stop\nb.png,1\n"
+GTSRB = b"Filename;Width;Height;ClassId\n00000.ppm;53;54;16\n00001.ppm;42;45;1\n"
+FILLS = b"red,#0f0,rgb(1,2,3),blur:8,gray,hue:90,noise:3,mean,auto:3,cube8"
+ORDER = {"model": "m", "name": "a.png", "fills": "red,blur:4", "grid": [4, 6], "mask_prob": 0.3,
+         "seed": 3, "n_masks": 64, "tolerance": 0.5, "cap": 640, "target": "1",
+         "batch_size": 16}  # fmt: skip
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def settings(content, folder):
+    model = folder / "model.onnx"
+    model.with_suffix(".toml").write_bytes(content)
+    found = read_settings(model, {})
+    found.geometry(None)
+    found.affine()
+    json.dumps(found.to_json())
+
+
+def labels(content, folder):
+    (folder / "labels.txt").write_bytes(content)
+    for label in read_labels(folder / "labels.txt"):
+        label.encode()
+
+
+def table(content, folder):
+    for name in ("a.png", "b.png"):
+        (folder / name).touch()
+    (folder / "images.csv").write_bytes(content)
+    for example in open_dataset(folder / "images.csv"):
+        truth_of(example, ["stop", "yield"])
+
+
+def gtsrb(content, folder):
+    (folder / "Final_Test" / "Images").mkdir(parents=True)
+    (folder / "GT-final_test.csv").write_bytes(content)
+    for example in open_dataset(folder):
+        truth_of(example, None)
+
+
+def fills(content, folder):
+    image = np.zeros((16, 16, 3), np.uint8)
+    for fill in mcrise.parse_fills(content.decode(errors="replace"), image):
+        fill.name.encode()
+        fill.render(unit_float(image))
+
+
+def order(content, folder):
+    told = json.loads(content)
+    parse_order(told)
+
+
+def status(content, folder):
+    from mcrise.cli.study import read_status
+
+    with suppress(ValueError, LookupError, RecursionError):  # the command takes it for none
+        read_status(content.decode(errors="replace"))
+
+
+KINDS = ((settings, TOML), (labels, LABELS), (table, CSV), (gtsrb, GTSRB), (fills, FILLS))
+STATUS = {"images": 3, "done": 1, "failed": 0, "images_per_second": 0.1, "seconds_left": 2.0,
+          "written": 1e9}  # fmt: skip
+
+
+def variant(number):
+    chance = random.Random(number)
+    if number < 0:
+        return settings, TOML
+    if chance.random() < 0.3:
+        use_it, told = chance.choice([(order, ORDER), (status, STATUS)])
+        told = copy.deepcopy(told)
+        for _ in range(chance.choice([1, 1, 2])):
+            place, key = chance.choice(list(places(told)))
+            if chance.random() < 0.2:
+                del place[key]
+            else:
+                place[key] = copy.deepcopy(chance.choice(ODD))
+        return use_it, json.dumps(told).encode()
+    use_it, content = chance.choice(KINDS)
+    return use_it, damaged(chance, content)
+
+
+def damaged(chance, content):
+    out = bytearray(content)
+    for _ in range(chance.choice([1, 1, 2, 4])):
+        at = chance.randrange(len(out) + 1)
+        end = min(len(out), at + chance.choice([0, 1, 1, 8]))
+        words = [b"", b"\x00", b"\xff\xfe", b"9" * 30, b"[" * 3000, b'"', b"\r", b";", b",", b":",
+                 b"nan", b"-1", b"1e999", b"true", "ä".encode(), b"x" * 200_000, b"\n" * 50,
+                 bytes([chance.randrange(256)]), b"{}", b"=", b"picture:/etc/passwd"]  # fmt: skip
+        out[at:end] = chance.choice(words)
+    return bytes(out)
+
+
+def use(given):
+    use_it, content = given
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        use_it(content, Path(folder))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent))
+    from fuzzing import main
+
+    main("words")

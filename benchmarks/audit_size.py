@@ -1,0 +1,99 @@
+"""An audit of 5,000 tiny images: the memory of whoever hands out the work, and what lies on disk.
+
+    python benchmarks/audit_size.py [N_IMAGES]
+
+What workers answer is drawn, so that only the driver is measured: it takes answers, writes pieces,
+makes tables of them, has the findings of classes tried, and makes figures and pages of it all.
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from mcrise import Model
+from mcrise.auditing.looking import Look, Task, Tries
+from mcrise.auditing.protocol import Looker, Protocol
+from mcrise.auditing.runner import audit, prepare, write_pages
+from mcrise.study.crew import Inline, run
+from memory import peak, reset_peak, status
+from table import report
+
+N_IMAGES = 5000
+N_CLASSES = 50
+STEPS = 5  # rows of the table
+
+
+class Drawn(Looker):
+    """Answers at once: maps of noise, and of a patch that each class depends on."""
+
+    def do(self, task: Task) -> Look | Tries:
+        rng = np.random.default_rng(task.image)
+        target = task.truth or 0
+        if task.attempts is not None:
+            after = {one.key: (0.4, target, (0.9,) * len(one.controls)) for one in task.attempts}
+            return Tries(target, 0.9, target, after)
+        maps = rng.normal(0, 0.03, (1, 5, 32, 32))
+        maps[..., target % 24 : target % 24 + 8, 12:20] -= 0.1
+        parts = {"zone_energy": (10,), "zone_effect": (10, 5), "own_share": (12,),
+                 "own_effect": (12, 5)}  # fmt: skip
+        facts = {
+            "target": target, "predicted": target, "score": 0.9, "predicted_score": 0.9,
+            "n_masks": 64, "gray": target, "hue120": target, "hue240": target, "flip": None,
+            "flip_share": None, "flip_to": None, "flip_sentence": None, "righted": None,
+            "righted_sentence": None, "notes": [], "n_calls": 150, "presence": 0.01, "color": 0.02,
+        }  # fmt: skip
+        arrays: dict[str, Any] = {name: rng.random(shape) for name, shape in parts.items()}
+        arrays |= {"maps": maps.astype(np.float16), "ranks": maps[0].astype(np.float16)}
+        arrays |= {"errors": np.full_like(arrays["maps"], 0.03)}
+        arrays["pixels"] = rng.integers(0, 256, (32, 32, 3), np.uint8)
+        arrays["thumbnail"] = rng.integers(0, 256, 900, np.uint8)
+        return Look(facts, [], arrays)
+
+
+def main() -> None:
+    n_images = int(sys.argv[1]) if sys.argv[1:] else N_IMAGES
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "data"
+        for n in range(n_images):
+            place = data / str(n % N_CLASSES)
+            place.mkdir(parents=True, exist_ok=True)
+            Image.new("RGB", (8, 8), (n % 256, 90, 60)).save(place / f"{n:06d}.png")
+        rows = measure(data, Path(folder) / "out", n_images)
+    report("audit_size", rows, images=n_images, classes=N_CLASSES)
+
+
+def measure(data: Path, out: Path, n_images: int) -> list[dict[str, Any]]:
+    """Memory while images come in, while tables are made, and while figures are."""
+    model = Model(lambda images: np.full((len(images), N_CLASSES), 1 / N_CLASSES))
+    given = {**(audit.__kwdefaults__ or {}), "out": out, "labels": list(map(str, range(N_CLASSES)))}
+    given |= {"n_masks": 64, "mask_prob": 0.2}
+    del given["progress"]
+    order = prepare(data, model, **given)
+    before, started, rows = reset_peak(), time.perf_counter(), []
+
+    def note(what: str) -> None:
+        rows.append({"done": what, "MB now": (status("VmRSS") - before) / 1e6,
+                     "peak MB": (peak() - before) / 1e6,
+                     "seconds": time.perf_counter() - started})  # fmt: skip
+
+    told = 0
+    for work in run(order.audit, Inline(Drawn(model, Protocol()))):
+        if len(work.done) >= told + n_images // STEPS and not work.trying:
+            told = len(work.done)
+            note(f"{told:,} images")
+    note("tables, and findings tried")
+    write_pages(order.audit.out, ())
+    note("figures and pages")
+    for name in ("images", "maps", "attempts"):
+        size = sum(file.stat().st_size for file in (out / name).rglob("*.parquet"))
+        rows.append({"done": f"{name}, MB on disk", "MB now": size / 1e6})
+    return rows
+
+
+if __name__ == "__main__":
+    main()

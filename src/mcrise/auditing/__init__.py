@@ -1,0 +1,1 @@
+"""Audits: what a model depends on over many images, class by class."""

@@ -1,0 +1,405 @@
+"""Difference: what one audit depends on more or less than another, image by image.
+
+Both must be of the same images under the same masks. Then an image is compared with itself, and
+what images differ in drops out: intervals are over images of the change within each.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..claims import join
+from ..content import ByContent
+from ..errors import InputError
+from ..maps import Maps
+from ..study.storage import Storage
+from .figures import SHARE, joined, still_decided, without_maps
+from .findings import ClassFinding, candidates, describe, largest_by_chance, names, too_few
+from .looks import Asked, BoolArray, FloatArray, IntArray, Looks
+from .maps import class_maps
+from .plain import plain
+from .statistics import Figure, by_group, mean, mean_maps, ratio, t_quantile, threshold
+from .tables import NOTE, class_numbers, read_asked, read_class
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+APART = 12.0  # mean difference of pixels of 255, from where on two pictures are not the same one
+MOST_DRAWN = 3  # classes
+MOST_TOLD = 10  # sentences of a kind
+SEED = 0  # of flipped signs
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure before and after, and the change within images."""
+
+    before: Figure
+    after: Figure
+    by: Figure  # after less before
+
+    def __str__(self) -> str:
+        ends = f" [{self.by.low:+.2f}, {self.by.high:+.2f}]" if self.by.low == self.by.low else ""
+        moved = f"{self.before.value:.2f} → {self.after.value:.2f}"
+        return f"{moved} ({self.by.value:+.2f}{ends}, {self.by.n} images)"
+
+
+@dataclass(frozen=True, eq=False)
+class ClassChange(ByContent):
+    """What changed in the images of a class."""
+
+    target: int  # ALL: over all classes
+    label: str
+    n: int  # images that both audits have of it
+    rates: dict[str, Change]  # accuracy, gray, hue120, hue240
+    color_share: Change | None
+    zones: dict[str, Change]  # share of the effect
+    zone_effect: dict[str, dict[str, Change]]  # by zone and fill
+    findings: tuple[ClassFinding, ...] = ()  # of the difference of the maps, the largest first
+    maps: tuple[Maps, ...] = ()  # before, after, difference
+
+    @property
+    def largest(self) -> float:
+        """By which the score moves more or less than before, at any place that counts."""
+        return max((abs(one.effect.value) for one in self.findings), default=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Difference(ByContent):
+    """All classes, and what they come to."""
+
+    classes: tuple[ClassChange, ...]
+    overall: ClassChange
+    threshold: float  # of |z|
+    before: str  # which model it was
+    after: str
+
+    def changed(self) -> list[ClassChange]:
+        """Classes whose maps differ beyond chance, most first."""
+        found = [one for one in self.classes if one.findings]
+        return sorted(found, key=lambda one: -one.largest)
+
+    def lines(self, asked: Asked) -> list[str]:
+        """To print."""
+        whole = self.overall
+        out = [f"From {self.before} to {self.after}, {whole.n:,} images, each with itself:"]
+        told = [
+            f"- {finding_sentence(finding, one.label, asked)}"
+            for one in self.changed()
+            for finding in one.findings
+        ]
+        out += told[:MOST_TOLD]
+        if len(told) > MOST_TOLD:
+            out.append(f"- and {len(told) - MOST_TOLD} more.")
+        if not told:
+            out.append("- No place and color moves the score of a class otherwise than before.")
+        figures = [*self.sure_changes()]
+        out += [f"- {line}" for line in figures[:MOST_TOLD]]
+        if len(figures) > MOST_TOLD:
+            out.append(f"- and {len(figures) - MOST_TOLD} more in the table.")
+        rates = [f"{NAMES[name]} {change}" for name, change in whole.rates.items()]
+        if whole.color_share:
+            rates.append(f"color share {whole.color_share}")
+        return [*out, *([f"Over all classes: {join(rates, 'and')}."] if rates else [])]
+
+    def sure_changes(self) -> Iterator[str]:
+        """Shares and rates of classes that changed, in spite of how many were looked at."""
+        rows = [
+            (one, f"the share of the effect that is {what}", change)
+            for one in self.classes
+            for what, change in shares_of(one)
+        ]
+        rows += [(one, NAMES[name], change) for one in self.classes
+                 for name, change in one.rates.items()]  # fmt: skip
+        rows.sort(key=lambda row: -abs(row[2].by.value))
+        for one, what, change in rows:
+            if widened(change.by, len(rows)).excludes_zero:
+                yield f"{one.label!r}: {what} {change}."
+
+    def to_json(self) -> dict[str, Any]:
+        classes = [plain(replace(one, maps=())) for one in (*self.classes, self.overall)]
+        return {"before": self.before, "after": self.after, "threshold": self.threshold,
+                "classes": classes}  # fmt: skip
+
+
+NAMES = {
+    "accuracy": "right",
+    "gray": "right in gray",
+    "hue120": "right with hues turned by 120 degrees",
+    "hue240": "right with hues turned by 240 degrees",
+}
+
+
+def shares_of(one: ClassChange) -> Iterator[tuple[str, Change]]:
+    if one.color_share:
+        yield "color", one.color_share
+    for zone, change in one.zones.items():
+        yield f"in {place_name(zone)}", change
+
+
+def place_name(zone: str) -> str:
+    """`the rim`; a zone of one's own by its name."""
+    return f"the {zone}" if zone.replace(" ", "").isalpha() else repr(zone)
+
+
+def finding_sentence(finding: ClassFinding, label: str, asked: Asked) -> str:
+    """`'stop', the lower right: painting it yellow moves the score by 0.31 more than before.`"""
+    effect = finding.effect
+    way = "higher" if finding.sign > 0 else "lower"
+    return (
+        f"{label!r}, {finding.place} ({100 * finding.region.mean():.0f} % of the image): painted "
+        f"{names(asked, finding.fills)} the score is {abs(effect.value):.2g} {way} than before "
+        f"under masks [{effect.low:+.2g}, {effect.high:+.2g}] ({effect.n} images)."
+    )
+
+
+# ---- making it
+
+
+def compare_audits(before: Storage, after: Storage) -> Difference:
+    """Compare two audits class by class; refuses what is not of the same images and masks."""
+    check_alike(before, after)
+    asked = read_asked(after)
+    made: list[ClassChange] = []
+    largest = np.zeros(0)
+    numbers: tuple[list[Looks], list[Looks]] = ([], [])
+    for target in sorted({*class_numbers(before)} & {*class_numbers(after)}):
+        pair = paired(read_class(before, target), read_class(after, target))
+        if pair is None:
+            continue
+        one, other = pair
+        label = asked.label(target)
+        difference = replace(other, maps=other.maps - one.maps, ranks=rank_difference(one, other))
+        found: tuple[ClassFinding, ...] = ()
+        if too_few(len(one), len(np.unique(one.group))) is None:
+            own = largest_by_chance(difference, SEED)
+            largest = np.maximum(largest, own) if largest.size else own
+            found = findings(difference, threshold(own), asked)
+        maps = drawn(one, other, asked, label)
+        made.append(replace(change_of(one, other, asked, label), findings=found, maps=maps))
+        numbers[0].append(without_maps(one))
+        numbers[1].append(without_maps(other))
+    if not made:
+        raise InputError(
+            f"{before.path} and {after.path} have no image in the same class: without true labels, "
+            "images are compared where both models predict the same."
+        )
+    limit = threshold(largest) if largest.size else math.nan  # of all classes together
+    made = [
+        replace(one, findings=tuple(found for found in one.findings if found.z > limit))
+        for one in made
+    ]
+    overall = change_of(joined(numbers[0]), joined(numbers[1]), asked, "all classes")
+    models = (read_asked(folder).title for folder in (before, after))
+    return Difference(tuple(made), overall, limit, *models)
+
+
+def check_alike(before: Storage, after: Storage) -> None:
+    """Refuse audits that were not asked the same, and say in what they differ."""
+    notes = []
+    for folder in (before, after):
+        read_asked(folder)  # refuses what is none
+        notes.append(json.loads((folder / NOTE).read_text()))
+    one, other = map(what_was_asked, notes)
+    different = [what for what in {**one, **other} if one.get(what) != other.get(what)]
+    if not different:
+        return
+    hint = "audit one of them again as the other was"
+    if different == ["mask_prob"]:
+        hint = f"audit {after.path} again with --mask-prob {one['mask_prob']:g}"
+    raise InputError(
+        f"{before.path} and {after.path} differ in their {join(different, 'and')}, and only audits "
+        f"of the same images under the same masks can be compared: {hint}."
+    )
+
+
+# What of an audit's settings may differ, and what others are called.
+FREE = ("fills", "mask_prob", "keep_records", "batch_size")
+SETTINGS = {"n_masks": "number of masks", "tolerance": "tolerance of n_masks"}
+
+
+def what_was_asked(note: dict[str, Any]) -> dict[str, Any]:
+    """What of audit.json decides which masks were drawn of which images."""
+    settings = note["settings"].items()
+    return {
+        "images": (note["images"], note["collection"]),
+        "classes": note["labels"],
+        "kind of score": note["kind"],
+        "colors": note["fills"],
+        "mask_prob": note["chosen"]["mask_prob"],
+        **{SETTINGS.get(name, name): value for name, value in settings if name not in FREE},
+    }
+
+
+def paired(one: Looks, other: Looks) -> tuple[Looks, Looks] | None:
+    """The images that both have, in one order; None if there are none."""
+    place = {name: n for n, name in enumerate(other.names)}
+    rows = [(n, place[name]) for n, name in enumerate(one.names) if name in place]
+    if not rows:
+        return None
+    first, second = (some(looks, np.array(at)) for looks, at in
+                     zip((one, other), zip(*rows, strict=True), strict=True))  # fmt: skip
+    if first.pixels is not None and second.pixels is not None:
+        apart = np.abs(first.pixels.astype(float) - second.pixels).mean(axis=(1, 2, 3))
+        if (apart > APART).any():
+            raise InputError(
+                f"{first.names[int(apart.argmax())]} is not the same picture in both audits, or is "
+                "cut otherwise by one of the models: compare models on the same images."
+            )
+    return first, second
+
+
+def some(looks: Looks, rows: IntArray) -> Looks:
+    """Some of the images."""
+    kept: dict[str, Any] = {}
+    for name, value in vars(looks).items():
+        if isinstance(value, np.ndarray):
+            kept[name] = value[rows]
+        elif isinstance(value, tuple):
+            kept[name] = tuple(value[n] for n in rows)
+    return replace(looks, **kept)
+
+
+def rank_difference(one: Looks, other: Looks) -> FloatArray | None:
+    return None if one.ranks is None or other.ranks is None else other.ranks - one.ranks
+
+
+def change_of(one: Looks, other: Looks, asked: Asked, label: str) -> ClassChange:
+    """Everything that is a mean or a share over images."""
+    group = one.group
+    wholes = one.presence + one.color, other.presence + other.color
+    rates = {
+        "accuracy": rate(one, other, lambda looks: looks.predicted),
+        "gray": rate(one, other, lambda looks: looks.gray),
+        "hue120": rate(one, other, lambda looks: looks.hue120),
+        "hue240": rate(one, other, lambda looks: looks.hue240),
+    }
+    zones = {
+        zone: share_change((one.zone_energy[:, z], other.zone_energy[:, z]), wholes, group)
+        for z, zone in enumerate(asked.zones)
+    }
+    effects = {
+        zone: {
+            fill: mean_change(one.zone_effect[:, z, k], other.zone_effect[:, z, k], group)
+            for k, fill in enumerate(asked.fills)
+        }
+        for z, zone in enumerate(asked.zones)
+    }
+    return ClassChange(
+        target=other.target,
+        label=label,
+        n=len(one),
+        rates={name: change for name, change in rates.items() if change},
+        color_share=share_change((one.color, other.color), wholes, group),
+        zones={zone: change for zone, change in zones.items() if change},
+        zone_effect={
+            zone: {fill: change for fill, change in row.items() if change}
+            for zone, row in effects.items()
+        },
+    )
+
+
+def mean_change(one: FloatArray, other: FloatArray, group: IntArray) -> Change | None:
+    known = np.isfinite(one) & np.isfinite(other)
+    figures = [mean(x[known], group[known]) for x in (one, other, other - one)]
+    return Change(*figures) if all(figures) else None  # type: ignore[arg-type]
+
+
+def share_change(
+    parts: tuple[FloatArray, FloatArray], wholes: tuple[FloatArray, FloatArray], group: IntArray
+) -> Change | None:
+    """Of a ratio of sums: what each image adds to either ratio, and the change of that."""
+    known = np.isfinite(parts[0]) & np.isfinite(parts[1])
+    group = group[known]
+    figures, moved = [], []
+    for part, whole in zip(parts, wholes, strict=True):
+        figure = ratio(part[known], whole[known], group, SHARE)
+        if figure is None:
+            return None
+        figures.append(figure)
+        own = part[known].sum() / whole[known].sum()
+        moved.append((part[known] - own * whole[known]) / whole[known].mean())
+    before, after = figures
+    by = mean(moved[1] - moved[0], group)
+    assert by is not None
+    value = after.value - before.value
+    unknown = any((f.low, f.high) == SHARE for f in figures)  # there may be nothing to share
+    low, high = (-1.0, 1.0) if unknown else (value + by.low - by.value, value + by.high - by.value)
+    return Change(before, after, Figure(value, max(low, -1.0), min(high, 1.0), by.n))
+
+
+def rate(one: Looks, other: Looks, predicted: Callable[[Looks], IntArray]) -> Change | None:
+    """The share of images that are decided as their class."""
+    first, second = (still_decided(looks, predicted(looks)) for looks in (one, other))
+    if first is None or second is None:
+        return None
+    own = np.where(one.truth >= 0, one.truth, one.predicted)
+    before, after = (predicted(looks) == own for looks in (one, other))
+    return Change(first, second, paired_shares(before, after, one.group))
+
+
+def paired_shares(before: BoolArray, after: BoolArray, group: IntArray) -> Figure:
+    """The change of a share within images (Agresti and Min: half an image added to each case).
+
+    Without the halves, images that all agree would seem to say that nothing can ever change.
+    """
+    n, n_groups = len(before), len(np.unique(group))
+    moved = after.astype(float) - before
+    value = float(moved.mean())
+    if n_groups < 2:
+        return Figure(value, math.nan, math.nan, n)
+    # Groups count as so many images on their own as would vary as much.
+    sums = by_group(moved, group)
+    spread = float(np.square(sums).sum() / max(np.square(moved).sum(), 1e-12))
+    effect = max(spread, 1.0) if moved.any() else n / n_groups
+    size = n / effect
+    better, worse = ((moved == sign).mean() * size + 0.5 for sign in (1, -1))
+    middle = (better - worse) / (size + 2)
+    error = math.sqrt(max(better + worse - (better - worse) ** 2 / (size + 2), 0)) / (size + 2)
+    reach = t_quantile(n_groups - 1) * error
+    return Figure(value, max(middle - reach, -1.0), min(middle + reach, 1.0), n)
+
+
+def findings(looks: Looks, limit: float, asked: Asked) -> tuple[ClassFinding, ...]:
+    """Where the maps of both differ beyond chance, the largest difference first."""
+    found = [describe(looks, one) for one in candidates(looks, limit, asked.cell)]
+    return tuple(sorted(found, key=lambda one: -abs(one.effect.value)))
+
+
+def widened(figure: Figure, n_looked_at: int) -> Figure:
+    """The interval that this one of so many figures needs, for all to hold together at 95 %."""
+    freedom = max(figure.n - 1, 1)
+    factor = t_quantile(freedom, 0.05 / n_looked_at) / t_quantile(freedom)
+    low, high = (figure.value + factor * (end - figure.value) for end in (figure.low, figure.high))
+    return replace(figure, low=low, high=high)
+
+
+# ---- pictures
+
+
+def drawn(one: Looks, other: Looks, asked: Asked, label: str) -> tuple[Maps, ...]:
+    """The mean maps before, after and their difference."""
+    size = one.maps.shape[-1]
+    image = np.full((size, size, 3), 128, np.uint8)
+    if one.pixels is not None:
+        image = np.rint(one.pixels.mean(axis=0)).astype(np.uint8)
+    return tuple(
+        class_maps(*mean_maps(maps, one.group), image, asked, one.target, label, len(one))
+        for maps in (one.maps, other.maps, other.maps - one.maps)
+    )
+
+
+def plot_difference(difference: Difference) -> "Picture | None":
+    """The classes that changed most: before, after and the difference, all in one scale."""
+    from ..plots import plot_maps, short
+
+    chosen = [one for one in difference.changed() if one.maps][:MOST_DRAWN]
+    if not chosen:
+        return None
+    rows = [maps for one in chosen for maps in one.maps]
+    words = ("before", "after", "difference")
+    return plot_maps(rows, [f"{short(one.label, 15)}\n{word}" for one in chosen for word in words])

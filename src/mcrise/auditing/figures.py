@@ -1,0 +1,314 @@
+"""Figures: what an audit comes to, per class and over all, each number with its interval.
+
+They are made of `Looks`, one class at a time, so memory is that of one class and a few numbers an
+image. Only what counts as a finding is known last: chance is that of all classes together.
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..content import ByContent
+from ..errors import InputError
+from ..study.storage import Storage
+from .findings import (
+    Answers,
+    Attempt,
+    ClassFinding,
+    candidates,
+    confirm,
+    describe,
+    finding_sentence,
+    largest_by_chance,
+    too_few,
+    tries,
+)
+from .looks import Asked, FloatArray, IntArray, Looks
+from .plain import array_of, plain
+from .statistics import Figure, by_group, mean, mean_maps, ratio, share, threshold
+from .unlike import Unlike, find_unlike
+
+LEAST_OWN = 0.01  # of the pixels of an image must have a basic color, for the image to count
+FEWEST_OWN = 3  # images must have it, for a row of the table
+MOST_UNLIKE = 20  # images over all classes
+FILE = "figures.json"
+ALL = -1  # as a class: all of them
+
+SHARE = (0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassFigures(ByContent):
+    """What the images of a class come to."""
+
+    target: int  # ALL: over all classes
+    label: str
+    n: int  # images
+    n_groups: int
+    accuracy: Figure | None  # None: no truth is known
+    gray: Figure | None  # share decided as this class in gray; None: not measured
+    hue120: Figure | None
+    hue240: Figure | None
+    color_share: Figure | None  # None: it depends on nothing that can be told from noise
+    mean: NDArray[np.float32]  # (K, R, R)
+    error: NDArray[np.float32]  # (K, R, R) over images
+    zones: dict[str, Figure]  # share of the effect (energy)
+    zone_effect: dict[str, dict[str, Figure]]  # by zone and fill
+    own: dict[str, dict[str, Figure]]  # by basic color and fill
+    findings: tuple[ClassFinding, ...]  # confirmed ones first, then by effect
+    unlike: tuple[Unlike, ...]  # most striking first
+    mistakes: dict[str, int]  # "wrong", of them "righted" by a repaint, and these by kind
+    too_few: str | None  # a sentence
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "ClassFigures":
+        made: dict[str, Any] = {
+            name: Figure.from_json(data[name]) if data[name] else None
+            for name in ("accuracy", "gray", "hue120", "hue240", "color_share")
+        }
+        made |= {name: array_of(data[name]) for name in ("mean", "error")}
+        made["zones"] = table_of(data["zones"])
+        for name in ("zone_effect", "own"):
+            made[name] = {key: table_of(row) for key, row in data[name].items()}
+        made["findings"] = tuple(map(ClassFinding.from_json, data["findings"]))
+        made["unlike"] = tuple(map(Unlike.from_json, data["unlike"]))
+        return cls(**{**data, **made})
+
+
+def table_of(row: Mapping[str, Any]) -> dict[str, Figure]:
+    return {key: Figure.from_json(figure) for key, figure in row.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Figures(ByContent):
+    """What an audit comes to."""
+
+    classes: tuple[ClassFigures, ...]  # in the order they came
+    overall: ClassFigures  # over all images; it has no findings
+    threshold: float  # of |z|: chance exceeds it in one audit of twenty; NaN: no class has enough
+
+    def to_json(self) -> dict[str, Any]:
+        return {one.name: plain(getattr(self, one.name)) for one in fields(self)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Figures":
+        limit = math.nan if data["threshold"] is None else data["threshold"]
+        classes = tuple(map(ClassFigures.from_json, data["classes"]))
+        return cls(classes, ClassFigures.from_json(data["overall"]), limit)
+
+
+def write_figures(folder: Storage, figures: Figures) -> None:
+    (folder / FILE).write(json.dumps(figures.to_json()).encode())
+
+
+def read_figures(folder: Storage) -> Figures:
+    try:
+        content = (folder / FILE).read_bytes()
+    except OSError:
+        raise InputError(
+            f"The audit in {folder.path} is not finished: the same `mcrise audit` goes on with it."
+        ) from None
+    return Figures.from_json(json.loads(content))
+
+
+# ---- making them
+
+
+def make_figures(
+    asked: Asked, classes: Iterable[Looks], answers: Answers | None = None, seed: int = 0
+) -> Figures:
+    """All figures of an audit.
+
+    `answers` are what the model said to `regions_to_try`; None: it was not asked.
+    """
+    made: list[ClassFigures] = []
+    numbers: list[Looks] = []
+    sums, largest = Sums(), np.zeros(0)
+    for looks in classes:
+        findings: tuple[ClassFinding, ...] = ()
+        few = too_few(len(looks), len(np.unique(looks.group)))
+        if few is None:
+            own = largest_by_chance(looks, seed)
+            largest = np.maximum(largest, own) if largest.size else own
+            findings = class_findings(looks, asked, threshold(own), answers, seed)
+        made.append(
+            replace(
+                figures_of(looks, asked, asked.label(looks.target)),
+                findings=findings,
+                unlike=find_unlike(looks, asked),
+                too_few=few,
+            )
+        )
+        sums.add(looks)
+        numbers.append(without_maps(looks))
+    limit = threshold(largest) if largest.size else math.nan
+    made = [
+        replace(one, findings=tuple(found for found in one.findings if found.z > limit))
+        for one in made
+    ]
+    unlike = sorted((image for one in made for image in one.unlike), key=lambda u: -u.distance)
+    overall = replace(
+        figures_of(joined(numbers), asked, "all classes"),
+        mean=sums.mean,
+        error=sums.error,
+        unlike=tuple(unlike[:MOST_UNLIKE]),
+    )
+    return Figures(tuple(made), overall, limit)
+
+
+def class_findings(
+    looks: Looks, asked: Asked, limit: float, answers: Answers | None, seed: int
+) -> tuple[ClassFinding, ...]:
+    """What exceeds chance in one class, with what came of trying it; the most important first."""
+    found = candidates(looks, limit, asked.cell)
+    attempts: list[list[Attempt]] = [[] for _ in found]
+    if answers is not None:
+        for number, some in tries(looks, asked, found, seed):
+            attempts[number] += some
+    told = []
+    for one, own in zip(found, attempts, strict=True):
+        finding = describe(looks, one)
+        if answers is not None:
+            finding = replace(finding, **vars(confirm(looks, own, answers)))
+        told.append(replace(finding, sentence=finding_sentence(finding, asked)))
+    told.sort(key=lambda one: (one.verdict != "confirmed", -abs(one.effect.value)))
+    return tuple(told)
+
+
+def figures_of(looks: Looks, asked: Asked, label: str) -> ClassFigures:
+    """Everything that is a mean or a share over images."""
+    group, whole = looks.group, looks.presence + looks.color
+    middle, error = mean_maps(looks.maps, group)
+    known = looks.truth >= 0
+    return ClassFigures(
+        target=looks.target,
+        label=label,
+        n=len(looks),
+        n_groups=len(np.unique(group)),
+        accuracy=share(looks.predicted[known] == looks.truth[known], group[known]),
+        gray=still_decided(looks, looks.gray),
+        hue120=still_decided(looks, looks.hue120),
+        hue240=still_decided(looks, looks.hue240),
+        color_share=ratio(looks.color, whole, group, SHARE),
+        mean=middle,
+        error=error,
+        zones=known_only(
+            (zone, share_of(looks.zone_energy[:, z], whole, group))
+            for z, zone in enumerate(asked.zones)
+        ),
+        zone_effect={
+            zone: effects(looks.zone_effect[:, z], group, asked)
+            for z, zone in enumerate(asked.zones)
+        },
+        own=own_table(looks, asked),
+        findings=(),
+        unlike=(),
+        mistakes=mistakes(looks),
+        too_few=None,
+    )
+
+
+def still_decided(looks: Looks, codes: IntArray) -> Figure | None:
+    """The share of images that some predictions (n,) decide as the class that they are of.
+
+    Over images whose truth is known if there are any, so that it compares with the accuracy.
+    """
+    known = looks.truth >= 0
+    judged = (codes >= 0) & (known | ~known.any())
+    own = np.where(known, looks.truth, looks.predicted)
+    return share((codes == own)[judged], looks.group[judged])
+
+
+def share_of(energy: FloatArray, whole: FloatArray, group: IntArray) -> Figure | None:
+    """Of the images that have the zone."""
+    known = np.isfinite(energy)
+    return ratio(energy[known], whole[known], group[known], SHARE)
+
+
+def effects(values: FloatArray, group: IntArray, asked: Asked) -> dict[str, Figure]:
+    """The mean over images of (n, K), by fill."""
+    return known_only((fill, mean(values[:, k], group)) for k, fill in enumerate(asked.fills))
+
+
+def known_only(pairs: Iterable[tuple[str, Figure | None]]) -> dict[str, Figure]:
+    return {name: figure for name, figure in pairs if figure is not None}
+
+
+def own_table(looks: Looks, asked: Asked) -> dict[str, dict[str, Figure]]:
+    """What each fill does where the image has a basic color: over the images that have it."""
+    table = {}
+    for b, basic in enumerate(asked.basics):
+        have = looks.own_share[:, b] >= LEAST_OWN
+        if have.sum() >= FEWEST_OWN:
+            table[basic] = effects(looks.own_effect[have, b], looks.group[have], asked)
+    return table
+
+
+def mistakes(looks: Looks) -> dict[str, int]:
+    """How many are wrong, how many of these a repaint of a finding puts right, and by what kind."""
+    wrong = np.flatnonzero((looks.truth >= 0) & (looks.predicted != looks.truth))
+    kinds = Counter(kind for i in wrong if (kind := looks.righted[i]))
+    return {"wrong": len(wrong), "righted": kinds.total(), **dict(sorted(kinds.items()))}
+
+
+# ---- over all classes
+
+
+class Sums:
+    """The mean of all maps and its error, class by class: the maps themselves are not kept.
+
+    A group that has images of several classes counts once in each.
+    """
+
+    def __init__(self) -> None:
+        self.n = self.n_groups = self.sizes = 0
+        self.total: Any = 0.0  # sums over groups g of s_g, s_g**2 and n_g * s_g
+        self.squares: Any = 0.0
+        self.crossed: Any = 0.0
+
+    def add(self, looks: Looks) -> None:
+        sums = by_group(looks.maps, looks.group)  # (G, K, R, R)
+        sizes = by_group(np.ones(len(looks)), looks.group)
+        self.n += len(looks)
+        self.n_groups += len(sizes)
+        self.sizes += int(np.square(sizes).sum())
+        self.total = self.total + sums.sum(axis=0)
+        self.squares = self.squares + np.square(sums).sum(axis=0)
+        self.crossed = self.crossed + np.tensordot(sizes, sums, 1)
+
+    @property
+    def mean(self) -> NDArray[np.float32]:
+        return np.asarray(self.total / self.n, np.float32)
+
+    @property
+    def error(self) -> NDArray[np.float32]:
+        middle = self.total / self.n
+        spread = self.squares - 2 * middle * self.crossed + middle**2 * self.sizes
+        if self.n_groups < 2:
+            return np.full(middle.shape, np.nan, np.float32)
+        factor = self.n_groups / (self.n_groups - 1)
+        return np.asarray(np.sqrt(factor * np.maximum(spread, 0)) / self.n, np.float32)
+
+
+def without_maps(looks: Looks) -> Looks:
+    """Only what is a few numbers an image."""
+    none = np.zeros((len(looks), 0, 0, 0), np.float32)
+    return replace(looks, maps=none, errors=none, ranks=None, pixels=None)
+
+
+def joined(parts: Sequence[Looks]) -> Looks:
+    """The images of several classes, without maps, as one."""
+    columns: dict[str, Any] = {}
+    for one in fields(Looks):
+        values = [getattr(part, one.name) for part in parts]
+        if isinstance(values[0], np.ndarray):
+            columns[one.name] = np.concatenate(values)
+        elif isinstance(values[0], tuple):
+            columns[one.name] = sum(values, ())
+    return Looks(target=ALL, **columns)

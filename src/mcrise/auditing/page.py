@@ -1,0 +1,427 @@
+"""`audit.html`: an audit as one page to send, which asks nobody for anything.
+
+It is made of the folder of a finished audit. A table of classes, each of which opens to its mean
+maps, findings, tables and some of its images. Pictures are small and counted, so that the page of
+5,000 images is as quick as that of fifty; all the rest is in the tables. Without scripts everything
+is there but sorting.
+"""
+
+import base64
+import html
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from ..maps import Maps
+from ..packing import swatch
+from ..plots import DIVERGING, Scale, overlay, scale_of
+from ..report import digest, one_script, web_text
+from ..scores import UNITS
+from ..study.storage import Storage
+from .figures import ALL, ClassFigures, Figures, read_figures
+from .findings import ClassFinding
+from .looks import Asked
+from .maps import class_maps
+from .sentences import OUTER, five_sentences, images, mistakes_by_kind
+from .statistics import Figure
+from .tables import Row, read_asked, read_rows, read_thumbnails
+
+FILE = "audit.html"
+MOST_PICTURES = 600  # of images, over all classes
+MOST_EXAMPLES = 8  # of a class
+MOST_DRAWN = 400  # classes whose maps are drawn
+COLUMNS = ("image", "name", "truth", "label", "predicted", "predicted_label", "righted_sentence")
+STYLE = web_text("style.css") + web_text("audit.css")
+SCRIPT = one_script("audit.js")
+POLICY = (  # so that a label that got through as HTML could still not run
+    f"default-src 'none'; img-src data:; style-src {digest(STYLE)}; "
+    f"script-src {digest(SCRIPT)}; base-uri 'none'; form-action 'none'"
+)
+
+Link = Callable[[int], str | None]  # where an image opens, by its number
+
+
+@dataclass(frozen=True)
+class Class:
+    """What the page shows of a class."""
+
+    figures: ClassFigures
+    maps: Maps | None
+    examples: list[Row]
+    wrong: list[Row]
+    unlike: list[Row]  # of `figures.unlike`, in its order
+
+
+def render(folder: Storage, link: Link | None = None) -> str:
+    """The page of an audit; with `link`, images open in the workbench."""
+    asked, figures = read_asked(folder), read_figures(folder)
+    classes = [*gather(folder, asked, figures)]
+    shown = {row["image"] for one in classes for row in (*one.examples, *one.wrong, *one.unlike)}
+    pictures = Pictures(read_thumbnails(folder, sorted(shown)), link or (lambda number: None))
+    drawn = [one.maps for one in classes if one.maps]
+    limit = scale_of([maps.values for maps in drawn]) if drawn else 1.0
+    scale = Scale(-limit, limit, DIVERGING)
+    told = "".join(f"<li>{text(line)}</li>" for line in five_sentences(asked, figures))
+    sections = "".join(section(one, asked, scale, pictures) for one in classes)
+    title = f"Audit of {asked.title}"
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>mcrise: {text(title)}</title>
+<style>{STYLE}</style>
+</head>
+<body class="audit">
+<header>
+<h1>{text(title)}</h1>
+<p>{text(asked.data.rpartition("/")[2])}:
+{images(figures.overall.n)}, {len(figures.classes)} classes</p>
+</header>
+<main>
+<ol class="told">{told}</ol>
+<h2 id="classes">Classes</h2>
+<p class="hint">Shares, with 95 % intervals over {"groups of " if asked.group else ""}images.
+“Color” is how much of what a class depends on is color rather than presence.</p>
+{class_table(figures)}
+<h2>One by one</h2>
+<p class="hint">Mean maps: what painting a place does to the score of the class, on average over its
+images; {html.escape(UNITS[asked.kind])} {scale.words}, faint below two standard errors.</p>
+{ramp(scale)}
+{sections}
+{how(asked, figures)}
+</main>
+<script type="module">{SCRIPT}</script>
+</body>
+</html>
+"""
+
+
+def gather(folder: Storage, asked: Asked, figures: Figures) -> Iterable[Class]:
+    """What to show of each class; memory is that of what is shown."""
+    each = max(min(MOST_PICTURES // max(3 * len(figures.classes), 1), MOST_EXAMPLES), 1)
+    for n, one in enumerate(figures.classes):
+        rows = read_rows(folder, "images", one.target, *COLUMNS)
+        by_number = {row["image"]: row for row in rows}
+        unlike = [by_number[other.image] for other in one.unlike if other.image in by_number]
+        wrong = [
+            row for row in rows if row["truth"] is not None and row["truth"] != row["predicted"]
+        ]
+        maps = None
+        if n < MOST_DRAWN:
+            pixels = read_rows(folder, "images", one.target, "pixels")
+            maps = class_maps(one.mean, one.error, mean_picture(pixels, asked.raster), asked,
+                              one.target, one.label, one.n)  # fmt: skip
+        yield Class(one, maps, spread(rows, each), spread(wrong, each), unlike[:each])
+
+
+def spread(rows: Sequence[Row], most: int) -> list[Row]:
+    """Some of many, evenly."""
+    at = np.linspace(0, len(rows) - 1, min(most, len(rows)))
+    return [rows[round(n)] for n in at.tolist()]
+
+
+def mean_picture(rows: Sequence[Row], size: int) -> NDArray[np.uint8]:
+    total = np.zeros((size, size, 3))
+    for row in rows:
+        total += np.frombuffer(row["pixels"], np.uint8).reshape(size, size, 3)
+    return np.rint(total / max(len(rows), 1)).astype(np.uint8)
+
+
+# ---- the table of classes
+
+
+def class_table(figures: Figures) -> str:
+    outer = next((zone for zone in OUTER if zone in figures.overall.zones), None)
+    heads = ["class", "images", "right", "in gray", "hues turned", "color", "findings"]
+    if outer:
+        heads.insert(6, f"in the {outer}")
+    head = "".join(f'<th scope="col" aria-sort="none">{text(name)}</th>' for name in heads)
+    rows = "".join(class_row(one, outer) for one in (*figures.classes, figures.overall))
+    return (
+        f'<div class="wide"><table class="classes"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def class_row(one: ClassFigures, outer: str | None) -> str:
+    turned = [figure for figure in (one.hue120, one.hue240) if figure]
+    worst = min(turned, key=lambda figure: figure.value, default=None)
+    confirmed = sum(finding.verdict == "confirmed" for finding in one.findings)
+    found = f"{len(one.findings)} ({confirmed} confirmed)" if one.findings else "none"
+    name = text(one.label)
+    if one.target == ALL:
+        name, found = f"<b>{name}</b>", ""
+    else:
+        name = f'<a href="#{anchor(one)}">{name}</a>'
+        found = "too few images" if one.too_few else found
+    cells = [
+        f'<th scope="row" data-sort="{text(one.label.lower())}">{name}</th>',
+        f'<td data-sort="{one.n}">{one.n:,}</td>',
+        *(share_cell(figure) for figure in (one.accuracy, one.gray, worst, one.color_share)),
+    ]
+    if outer:
+        cells.append(share_cell(one.zones.get(outer)))
+    cells.append(f'<td data-sort="{confirmed + 0.001 * len(one.findings)}">{found}</td>')
+    whole = ' class="all"' if one.target == ALL else ""
+    return f"<tr{whole}>{''.join(cells)}</tr>"
+
+
+def share_cell(figure: Figure | None) -> str:
+    """A share in percent, its interval, and both as a bar."""
+    if figure is None:
+        return '<td data-sort="-1"><span class="none">–</span></td>'
+    ends, bar = "", ""
+    if figure.low == figure.low:  # not NaN
+        low, high = 100 * figure.low, 100 * figure.high
+        ends = f" <small>{low:.0f}–{high:.0f}</small>"
+        reach = (
+            f'<rect class="reach" x="{low:.1f}" y="0" width="{max(high - low, 1):.1f}" height="4"/>'
+        )
+        bar = (
+            f'<svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">{reach}'
+            f'<rect x="{100 * figure.value - 0.8:.1f}" y="0" width="1.6" height="4"/></svg>'
+        )
+    return f'<td data-sort="{figure.value:.6f}">{100 * figure.value:.0f} %{ends}{bar}</td>'
+
+
+# ---- one class
+
+
+def section(one: Class, asked: Asked, scale: Scale, pictures: "Pictures") -> str:
+    figures = one.figures
+    facts = [images(figures.n)]
+    facts += [f"right {short(figures.accuracy)}"] if figures.accuracy else []
+    facts += [f"color {short(figures.color_share)}"] if figures.color_share else []
+    confirmed = sum(finding.verdict == "confirmed" for finding in figures.findings)
+    facts += [f"{confirmed} confirmed"] if figures.findings else []
+    parts = [
+        f"<p>{text(figures.too_few)}</p>" if figures.too_few else "",
+        panels(one.maps, scale) if one.maps else "<p>Its maps are in the tables.</p>",
+        found(figures.findings) if figures.findings else "",
+        own_table(figures, asked),
+        zone_table(figures, asked),
+        pictures.row("Examples", one.examples, said),
+        pictures.row(
+            "Unlike the others",
+            one.unlike,
+            lambda row: next(u.sentence for u in figures.unlike if u.image == row["image"]),
+        ),
+        mistakes(one, pictures),
+    ]
+    return (
+        f'<details class="one" id="{anchor(figures)}"><summary><b>{text(figures.label)}</b> '
+        f"<span>{text(', '.join(facts))}</span></summary>{''.join(parts)}</details>\n"
+    )
+
+
+def panels(maps: Maps, scale: Scale) -> str:
+    shown = "".join(
+        f"<figure>{picture(drawn(maps, k, scale), f'{name}: mean map')}<figcaption>"
+        f"{chip(swatch(fill, maps.image))} {text(name)}</figcaption></figure>"
+        for k, (name, fill) in enumerate(zip(maps.names, maps.fills, strict=True))
+    )
+    mean = picture(maps.image, "The mean of its images")
+    first = f"<figure>{mean}<figcaption>mean image</figcaption></figure>"
+    return f'<div class="maps">{first}{shown}</div>'
+
+
+def drawn(maps: Maps, k: int, scale: Scale) -> NDArray[np.uint8]:
+    error = np.nan_to_num(maps.se[k], nan=np.inf)
+    return np.rint(255 * overlay(maps.image, maps.values[k], error, scale)).astype(np.uint8)
+
+
+def found(findings: Sequence[ClassFinding]) -> str:
+    rows = "".join(
+        f'<li class="{finding.verdict.replace(" ", "-")}">{outline(finding.region)}'
+        f"<p>{text(finding.sentence)}</p></li>"
+        for finding in findings
+    )
+    return f'<h3>Findings</h3><ol class="found">{rows}</ol>'
+
+
+def outline(region: NDArray[np.bool_]) -> str:
+    """Where a region lies, as a small drawing: a rectangle for each run of a row."""
+    size = len(region)
+    marks = []
+    for row, line in enumerate(region):
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], line.astype(int), [0]])))
+        marks += [
+            f"M{start} {row}h{end - start}v1h{start - end}z"
+            for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+        ]
+    return (
+        f'<svg class="where" viewBox="0 0 {size} {size}" role="img" aria-label="Where it is">'
+        f'<path d="{"".join(marks)}"/></svg>'
+    )
+
+
+def own_table(figures: ClassFigures, asked: Asked) -> str:
+    hint = "Mean change of the score, where the image itself has that color."
+    heads = ("where it is", *asked.fills)
+    rows = {name: row for name, row in figures.own.items() if row}
+    return effects_table("Own color × painted color", hint, heads, rows, {})
+
+
+def zone_table(figures: ClassFigures, asked: Asked) -> str:
+    hint = "Its share of the effect, and the mean change of the score in it."
+    heads = ("in the", "share", *asked.fills)
+    rows = {name: row for name, row in figures.zone_effect.items() if row}
+    shares = {zone: share_of(figures.zones.get(zone)) for zone in rows}
+    return effects_table("Zones × painted color", hint, heads, rows, shares)
+
+
+def share_of(figure: Figure | None) -> str:
+    if figure is None:
+        return '<td><span class="none">–</span></td>'
+    ends = f"<small>{100 * figure.low:.0f}–{100 * figure.high:.0f}</small>"
+    return f"<td>{short(figure)} {ends if figure.low == figure.low else ''}</td>"
+
+
+def effects_table(
+    title: str,
+    hint: str,
+    heads: Sequence[str],
+    rows: dict[str, dict[str, Figure]],
+    second: dict[str, str],
+) -> str:
+    """Effects by row and fill; `second` is what stands before them, by row."""
+    if not rows:
+        return ""
+    most = max(abs(figure.value) for row in rows.values() for figure in row.values())
+    digits = 2 if most >= 0.1 else 3
+    fills = heads[1 + bool(second) :]
+    head = "".join(f'<th scope="col">{text(name)}</th>' for name in heads)
+    lines = "".join(
+        f'<tr><th scope="row">{text(name)}</th>{second.get(name, "")}'
+        f"{''.join(effect_cell(row.get(fill), digits) for fill in fills)}</tr>"
+        for name, row in rows.items()
+    )
+    return (
+        f'<h3>{title}</h3><p class="hint">{hint} Bold: its 95 % interval is without zero.</p>'
+        f'<div class="wide"><table class="effects"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{lines}</tbody></table></div>"
+    )
+
+
+def effect_cell(figure: Figure | None, digits: int) -> str:
+    if figure is None:
+        return '<td><span class="none">–</span></td>'
+    value = f"{figure.value:+.{digits}f}"
+    if figure.low != figure.low:  # NaN
+        return f"<td>{value} <small>({figure.n})</small></td>"
+    reach = f"<small>{figure.low:+.{digits}f} to {figure.high:+.{digits}f}</small>"
+    title = f' title="{images(figure.n)}"'
+    if not figure.excludes_zero:
+        return f"<td{title}>{value} {reach}</td>"
+    way = "up" if figure.value > 0 else "down"
+    return f'<td class="{way}"{title}><b>{value}</b> {reach}</td>'
+
+
+def mistakes(one: Class, pictures: "Pictures") -> str:
+    told = one.figures.mistakes
+    if not told.get("wrong"):
+        return ""
+    kinds = ", ".join(f"{kind} {n}" for kind, n in mistakes_by_kind(one.figures))
+    summary = (
+        f"{told['wrong']} of {one.figures.n} are wrong; a repaint of a finding puts "
+        f"{told['righted']} right{f' ({kinds})' if kinds else ''}."
+    )
+    return f"<h3>Mistakes</h3><p>{text(summary)}</p>{pictures.row('', one.wrong, said)}"
+
+
+def said(row: Row) -> str:
+    """What the model says of an image, and what would put it right."""
+    name = row["predicted_label"] or f"class {row['predicted']}"
+    wrong = row["truth"] is not None and row["truth"] != row["predicted"]
+    return f"{'taken for ' if wrong else ''}{name}. {row['righted_sentence'] or ''}".strip()
+
+
+# ---- pieces
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The thumbnails that are shown."""
+
+    content: dict[int, bytes]  # WebP
+    link: Link
+
+    def row(self, title: str, rows: Sequence[Row], words: Callable[[Row], str]) -> str:
+        shown = "".join(self.figure(row, words(row)) for row in rows)
+        head = f"<h3>{title}</h3>" if title else ""
+        return f'{head}<div class="thumbs">{shown}</div>' if shown else ""
+
+    def figure(self, row: Row, words: str) -> str:
+        inner = webp(self.content.get(row["image"]) or b"", row["name"])
+        where = self.link(row["image"])
+        if where:
+            inner = f'<a href="{text(where)}">{inner}</a>'
+        caption = f"<b>{text(row['name'])}</b> {text(words)}"
+        return f"<figure>{inner}<figcaption>{caption}</figcaption></figure>"
+
+
+def picture(pixels: NDArray[np.uint8], alt: str) -> str:
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "WEBP", quality=90, method=6)
+    return webp(out.getvalue(), alt)
+
+
+def webp(content: bytes, alt: str) -> str:
+    encoded = base64.b64encode(content).decode()
+    return f'<img src="data:image/webp;base64,{encoded}" alt="{text(alt)}">'
+
+
+def chip(color: str) -> str:
+    """A swatch: of an SVG, since styles inside of tags would not be obeyed."""
+    return (
+        '<svg class="chip" viewBox="0 0 8 8" aria-hidden="true">'
+        f'<rect width="8" height="8" fill="{color}"/></svg>'
+    )
+
+
+def ramp(scale: Scale) -> str:
+    values = np.linspace(scale.low, scale.high, 128, dtype=np.float32)[None].repeat(2, 0)
+    strip = picture(np.rint(255 * scale.colors(values)).astype(np.uint8), "The scale of all maps")
+    ends = f"<span>{scale.low:.2g}</span><span>0</span><span>+{scale.high:.2g}</span>"
+    return f'<div class="ramp">{strip}<div>{ends}</div></div>'
+
+
+def how(asked: Asked, figures: Figures) -> str:
+    """What the audit was asked."""
+    facts: dict[str, Any] = {
+        "model": asked.identity or asked.model,
+        "data": asked.data,
+        "kind of score": asked.kind,
+        "colors": ", ".join(asked.fills),
+        "masks": f"{asked.n_masks} an image, grid {asked.grid[0]} x {asked.grid[1]}",
+        "mask_prob": f"{asked.mask_prob:g}{f': {asked.why}' if asked.why else ''}",
+        "groups": asked.group or "each image on its own",
+        "findings": f"|z| above {figures.threshold:.1f}, which chance exceeds in one audit of "
+        "twenty, over all classes, colors and places together",
+        "seed": asked.seed,
+        "mcrise": asked.version,
+    }
+    rows = "".join(
+        f'<tr><th scope="row">{name}</th><td>{text(str(value))}</td></tr>'
+        for name, value in facts.items()
+    )
+    return f'<h2>How it was made</h2><table class="facts">{rows}</table>'
+
+
+def anchor(one: ClassFigures) -> str:
+    return f"class-{one.target}"
+
+
+def short(figure: Figure) -> str:
+    return f"{100 * figure.value:.0f} %"
+
+
+def text(words: str) -> str:
+    return html.escape(words)

@@ -1,0 +1,383 @@
+"""`audit`: an audit from one call, on the cores of this machine or on a cluster."""
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..brief import CAP, FIRST_TRY, TOLERANCE, Amount, Brief, Chance, whole_chunks
+from ..errors import InputError, McriseError
+from ..loop import begin, buffer_of, chunk_scores
+from ..masks import CHUNK
+from ..model import Model
+from ..pilot import settle, standing
+from ..record import Record
+from ..runtimes import Numbers, load_model
+from ..scores import ScoreKind
+from ..study.crew import TIMEOUT, Crew, Inline, Recipe, run
+from ..study.datasets import SPLIT, Example, open_dataset, truth_of
+from ..study.results import MOST_TOLD
+from ..study.runner import RETRIES, check_work, crew_of, named, watched
+from ..study.storage import Storage
+from ..study.study import is_free, sample, write
+from ..study.work import read_image
+from ..version import VERSION
+from . import tables
+from .audit import OURS, Audit
+from .basics import BASICS
+from .figures import make_figures, write_figures
+from .looking import Task, look
+from .protocol import N_MASKS, Protocol
+from .sentences import summary
+from .zones import DEFAULT, parse_zones
+
+N_PILOTS = 8  # images on which mask_prob is chosen
+REPAINTS = 60  # of an image, about: on traffic signs 28 for its own findings, 33 for its class's
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """Where an audit is, and what it says in short."""
+
+    path: str  # of its folder
+    summary: tuple[str, ...]  # lines of Markdown
+    n_images: int
+    n_failed: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an audit will take, told before it begins."""
+
+    n_images: int  # that are left to measure
+    n_done: int
+    n_calls: int  # about
+    seconds: float  # about
+    n_workers: int
+    choice: str  # of mask_prob, in a sentence
+
+    def lines(self) -> list[str]:
+        """To print."""
+        if not self.n_images:
+            return ["All images are measured: what is left is trying, or figures and pages only."]
+        workers = f"{self.n_workers} worker{'s' if self.n_workers > 1 else ''}"
+        there = f" ({self.n_done:,} are done)" if self.n_done else ""
+        told = (
+            f"{self.n_images:,} images{there}: about {self.n_calls:,} calls of the model, "
+            f"{spoken(self.seconds)} with {workers}, if all take as long as the first."
+        )
+        return [*([f"{self.choice}."] if self.choice else []), told]
+
+
+@dataclass(frozen=True)
+class Order:
+    """An audit that is ready to run, and what it will cost."""
+
+    audit: Audit
+    crew: Crew | None  # None: there is nothing left to do for one
+    cost: Cost
+    notes: tuple[str, ...]
+
+    def run(self, progress: bool = False) -> AuditResult:
+        audit = self.audit
+        if self.crew is not None:
+            for _ in watched(run(audit, self.crew), progress):
+                pass
+        lines = write_pages(audit.out, self.notes) if audit.n_failed < len(audit.examples) else []
+        audit.tidy()
+        return AuditResult(audit.out.path, tuple(lines), len(audit.examples), audit.n_failed)
+
+
+def audit(
+    data: Path | str,
+    model: Any = "demo",
+    *,
+    out: Path | str,
+    images: int | None = None,
+    per_class: int | None = None,
+    n_masks: Amount = N_MASKS,
+    tolerance: float = TOLERANCE,
+    cap: int = CAP,
+    seed: int = 0,
+    split: str = SPLIT,
+    group: str | None = None,
+    masks: Path | str | None = None,
+    zones: str = DEFAULT,
+    fills: str | Sequence[str] = "rgbwk",
+    grid: int | tuple[int, int] = (8, 8),
+    mask_prob: Chance = "auto",
+    batch_size: int = 32,
+    keep_records: bool = False,
+    workers: int | None = None,
+    ray: str | None = None,
+    timeout: float = TIMEOUT,
+    retries: int = RETRIES,
+    keep_going: bool = False,
+    overwrite: bool = False,
+    progress: bool = False,
+    labels: Sequence[str] | Path | str | None = None,
+    size: int | tuple[int, int] | None = None,
+    short_side: int | None = None,
+    filter: Literal["nearest", "bilinear", "bicubic", "lanczos", "area"] | None = None,
+    scale: float | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+    layout: Literal["NCHW", "NHWC"] | None = None,
+    channels: Literal["rgb", "bgr"] | None = None,
+    name: str | None = None,
+    scores: ScoreKind | None = None,
+    softmax: bool | None = None,
+    sigmoid: bool | None = None,
+) -> AuditResult:
+    """Find out on which colors, and where, a model depends over many images, class by class.
+
+    `data` and `model` are as for `run_study`: GTSRB, a folder or a CSV file; a path that each of
+    `workers` processes loads, or of the actors of the Ray cluster at the address `ray`, or a
+    callable, which is asked in this process. `images` are drawn at random, at most `per_class` of
+    each class. The results go to the folder `out`: an audit that was killed there goes on, and of
+    one that is finished only figures and pages are made anew.
+
+    Each image is measured by `n_masks` masks of its own, and all with one `mask_prob`, so that
+    means over images compare like with like: "auto" chooses it on eight of them. `zones` are parts
+    of the images whose share in the effect is told (`thirds`, `rim`, or `corner=0.7:0.7:1:1`); the
+    boxes and masks of a collection are zones by themselves, `masks` being a folder of pictures
+    named like the images. `group` names the column of a CSV file that says which images belong
+    together, as frames of one track do; intervals respect it.
+
+    Tasks that fail are tried `retries` times more. Then they end the audit; with `keep_going` the
+    image is left out and listed in `failed.parquet`. `keep_records` keeps the record of each.
+    """
+    given = {key: value for key, value in locals().items() if key not in ("progress",)}
+    return prepare(**given).run(progress)
+
+
+def prepare(
+    data: Path | str,
+    model: Any,
+    *,
+    out: Path | str,
+    images: int | None,
+    per_class: int | None,
+    n_masks: Amount,
+    tolerance: float,
+    cap: int,
+    seed: int,
+    split: str,
+    group: str | None,
+    masks: Path | str | None,
+    zones: str,
+    fills: str | Sequence[str],
+    grid: int | tuple[int, int],
+    mask_prob: Chance,
+    batch_size: int,
+    keep_records: bool,
+    workers: int | None,
+    ray: str | None,
+    timeout: float,
+    retries: int,
+    keep_going: bool,
+    overwrite: bool,
+    **said: Any,
+) -> Order:
+    """An audit, refused or ready to run; `said` is about the model."""
+    in_memory = not isinstance(model, str | Path)
+    check_work(workers, ray, timeout, retries, in_memory)
+    if importlib.util.find_spec("pyarrow") is None:
+        raise InputError("An audit needs pyarrow: pip install 'mcrise[study]'.")
+    brief = Brief(
+        fills=fills if isinstance(fills, str) else ",".join(map(named, fills)),
+        grid=(grid, grid) if isinstance(grid, int) else grid,
+        mask_prob=mask_prob,
+        seed=seed,
+        n_masks=n_masks,
+        tolerance=tolerance,
+        cap=cap,
+        batch_size=batch_size,
+    )
+    place = Storage(out)
+    if os.path.abspath(out) == os.path.abspath(data):
+        raise InputError(f"The images are in {data} themselves: choose another --out.")
+    examples = sample(some_of_each(open_dataset(data, split, group, masks), per_class, seed),
+                      images, seed)  # fmt: skip
+    has_objects = any(one.box or one.mask for one in examples)
+    protocol = Protocol(brief, parse_zones(zones, has_objects), keep_records)
+    known = load_model(model, **said, threads=None if in_memory else 1)
+    truths = [truth_of(example, known.labels) for example in examples]
+    where = data if Storage(data).remote else os.path.abspath(data)
+    note: dict[str, Any] = {
+        "format": tables.FORMAT,
+        "mcrise": VERSION,
+        "data": f"{where} ({split})",
+        "model": known.identity,
+        "name": str(model) if not in_memory else known.identity,
+        "labels": list(known.labels) if known.labels else None,
+        "kind": known.kind,
+        "settings": protocol.to_json(),
+        "collection": digest_of(examples),
+        "images": [example.name for example in examples],
+    }
+    order = sorted({round(n) for n in np.linspace(0, len(examples) - 1, N_PILOTS)})
+    pilots = [(examples[n], truths[n]) for n in order]
+    if is_free(place, tables.NOTE, note, OURS, overwrite):
+        settled, sentence = settled_mask_prob(known, protocol, pilots)
+        shown = protocol.brief.plan(np.zeros((64, 64, 3), np.uint8)).fills
+        more = {
+            "fills": [fill.name for fill in shown],
+            "basics": list(BASICS),
+            "group": group or ("track" if any(one.group for one in examples) else ""),
+            "chosen": {"mask_prob": settled, "sentence": sentence},
+        }
+        write(place / tables.NOTE, (json.dumps({**note, **more}, indent=1) + "\n").encode())
+    asked = tables.read_asked(place)
+    protocol = replace(protocol, brief=replace(brief, mask_prob=asked.mask_prob))
+    work = Audit(examples, truths, place, keep_going=keep_going, retries=retries)
+    crew: Crew | None = None
+    if in_memory:
+        crew = Inline(protocol.worker(known))
+    elif not work.complete:
+        crew = crew_of(Recipe(str(model), said, protocol, known.identity), workers, ray, timeout)
+    n_left, n_workers = len(examples) - len(work.done), crew.n_workers if crew else 1
+    each = whole_chunks(cap if n_masks == "auto" else n_masks)
+    seconds = seconds_per_image(known, protocol, pilots, each) if n_left else 0.0
+    cost = Cost(
+        n_images=n_left,
+        n_done=len(work.done),
+        n_calls=n_left * (each + REPAINTS),
+        seconds=n_left * seconds / n_workers,
+        n_workers=n_workers,
+        choice=asked.why,
+    )
+    return Order(work, crew, cost, known.notes)
+
+
+def write_pages(out: Storage, notes: Sequence[str]) -> list[str]:
+    """Make figures, summary and page from the tables alone; returns the summary's lines."""
+    from . import page  # it draws, and matplotlib is heavy
+
+    asked = tables.read_asked(out)
+    classes, answers = tables.read_classes(out), tables.read_answers(out)
+    figures = make_figures(asked, classes, answers, seed=asked.seed)
+    lines = [*summary(asked, figures), *(f"Note: {note}." for note in notes)]
+    if failed := tables.read_failed(out):
+        lines += ["", f"{len(failed)} of {asked.n_images} images failed and are left out:"]
+        lines += [f"- {row['name']}: {row['error']}" for row in failed[:MOST_TOLD]]
+    write_figures(out, figures)
+    write(out / "summary.md", ("\n".join(lines) + "\n").encode())
+    write(out / page.FILE, page.render(out).encode())
+    return lines
+
+
+# ---- which images
+
+
+def some_of_each(examples: Sequence[Example], most: int | None, seed: int) -> list[Example]:
+    """At most so many of each label, at random, the same for the same seed."""
+    if most is None:
+        return list(examples)
+    if most < 1:
+        raise InputError(f"{most} images of a class were asked for, but at least 1 is needed.")
+    taken: Counter[str | None] = Counter()
+    chosen = []
+    for n in np.random.default_rng(seed).permutation(len(examples)).tolist():
+        label = examples[n].label
+        taken[label] += 1
+        if taken[label] <= most:
+            chosen.append(n)
+    return [examples[n] for n in sorted(chosen)]
+
+
+def digest_of(examples: Sequence[Example]) -> str:
+    """Of what a collection says of its images, wherever they lie."""
+    content = hashlib.sha256()
+    for one in examples:
+        mask = one.mask and os.path.basename(one.mask)
+        content.update(repr((one.name, one.label, one.group, one.box, mask)).encode())
+    return content.hexdigest()[:16]
+
+
+# ---- one mask_prob for all, and what it all costs
+
+
+Pilots = Sequence[tuple[Example, int | None]]
+
+
+def settled_mask_prob(model: Model, protocol: Protocol, pilots: Pilots) -> tuple[float, str]:
+    """Choose by the pilot's rule, with the mean over a few images; and why, in a sentence."""
+    if protocol.brief.mask_prob != "auto":
+        return protocol.brief.mask_prob, ""
+    records = [
+        (record, record.resolve(truth)) for record, _, truth in begun(model, protocol, pilots)
+    ]
+
+    def share_left(mask_prob: float) -> float:
+        shares = []
+        for record, target in records:
+            level, height, decides = standing(record.untouched, record.kind, target)
+            painted = replace(record, plan=replace(record.plan, mask_prob=mask_prob))
+            column = first_chunk(model, painted)[:, decides].astype(np.float64)
+            shares.append((float(column.mean()) - level) / height)
+        return float(np.mean(shares))
+
+    if not records:
+        return FIRST_TRY, ""  # what is wrong with them is told when their turn comes
+    best, left = settle(share_left)
+    told = [f"{share:.2f} at {tried:g}" for tried, share in left.items() if tried != best]
+    others = f" ({', '.join(told)})" if told else ""
+    return best, (
+        f"mask_prob {best:g} for all images: on {len(records)} of them scores keep "
+        f"{left[best]:.2f} on average under masks{others}"
+    )
+
+
+def seconds_per_image(model: Model, protocol: Protocol, pilots: Pilots, n_masks: int) -> float:
+    """How long an image takes: the first that can be asked about, with few masks, and the rest."""
+    few = replace(protocol, brief=replace(protocol.brief, n_masks=CHUNK))
+    for record, example, truth in begun(model, protocol, pilots):
+        task, brief = Task(0, example, truth), few.brief_of(example.name, truth)
+        for _ in range(2):  # the first time, libraries are loaded and code is compiled
+            started = time.perf_counter()
+            with contextlib.suppress(McriseError):
+                look(record.view, model, brief, protocol.zones, task)
+            whole = time.perf_counter() - started
+        started = time.perf_counter()
+        first_chunk(model, record)
+        return whole + (n_masks - CHUNK) * (time.perf_counter() - started) / CHUNK
+    return float("nan")
+
+
+def begun(
+    model: Model, protocol: Protocol, pilots: Pilots
+) -> Iterator[tuple[Record, Example, int | None]]:
+    """Records of those images that the model can be asked about."""
+    usual = replace(protocol, brief=replace(protocol.brief, mask_prob=FIRST_TRY))
+    for example, truth in pilots:
+        with contextlib.suppress(McriseError):
+            view = model.view(read_image(example.path))
+            record = begin(view, model, usual.brief_of(example.name, truth))
+            first_chunk(model, record)
+            yield record, example, truth
+
+
+def first_chunk(model: Model, record: Record) -> NDArray[np.float32]:
+    canvas = model.canvas(record.view.pixels, record.plan.fills)
+    return chunk_scores(model, canvas, buffer_of(canvas, record.batch_size), record, 0)
+
+
+def spoken(seconds: float) -> str:
+    if not np.isfinite(seconds):
+        return "nobody can tell how long"
+    if seconds < 90:
+        return f"about {max(round(seconds), 1)} seconds"
+    if seconds < 5400:
+        return f"about {round(seconds / 60)} minutes"
+    return f"about {seconds / 3600:.1f} hours"

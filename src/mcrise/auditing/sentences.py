@@ -1,0 +1,241 @@
+"""Sentences: an audit in words. The first five are what a release meeting needs.
+
+Each says a number, its 95 % interval and how many images are behind it, and stays true where there
+is nothing to say: no truths, one class, no findings.
+"""
+
+from collections.abc import Callable
+
+from ..claims import join, sentence_case
+from .figures import ClassFigures, Figures
+from .findings import ClassFinding
+from .looks import Asked
+from .statistics import Figure
+
+MOST_NAMED = 3  # classes in a sentence
+OUTER = ("background", "rim")  # zones that lie outside of what an image shows; the first there is
+OUTSIDE = {"background": "outside of the object", "rim": "in the rim of the image"}
+
+Get = Callable[[ClassFigures], Figure | None]
+
+
+def summary(asked: Asked, figures: Figures) -> list[str]:
+    """The lines of `summary.md`."""
+    return [
+        "# Audit",
+        "",
+        *(f"{n}. {line}" for n, line in enumerate(five_sentences(asked, figures), 1)),
+        "",
+        *class_table(figures),
+        "",
+        *class_details(figures),
+        *remarks(asked, figures),
+    ]
+
+
+def five_sentences(asked: Asked, figures: Figures) -> list[str]:
+    return [
+        decisions(figures),
+        colors(figures),
+        outside(figures),
+        findings(asked, figures),
+        oddities(figures),
+    ]
+
+
+# ---- the five
+
+
+def decisions(figures: Figures) -> str:
+    """How often it is right, and how often without the right colors."""
+    whole = figures.overall
+    turned = [f for f in (whole.hue120, whole.hue240) if f]
+    hues = f"with hues turned by 120 and 240 degrees on {join([percent(f) for f in turned], 'and')}"
+    without = ([f"in gray on {percent(whole.gray)}"] if whole.gray else []) + [hues] * bool(turned)
+    if whole.accuracy:
+        told = f"The model is right on {percent(whole.accuracy)} of {images(whole.accuracy.n)}"
+        return f"{join([told, *without], 'and')}." if without else f"{told}."
+    told = f"The truth of these {images(whole.n)} is not known"
+    if not without:
+        return f"{told}, so nothing can be said of how often the model is right."
+    return f"{told}; the model decides as before {join(without, 'and')} of them."
+
+
+def colors(figures: Figures) -> str:
+    """How much of what it depends on is color, and in which classes most."""
+    whole = figures.overall.color_share
+    if whole is None:
+        return (
+            f"Over {images(figures.overall.n)} no dependence on any color or place can be told "
+            "from noise, so there is no share that is color."
+        )
+    told = (
+        f"Of what it depends on, {percent(whole)} is color rather than presence ({images(whole.n)})"
+    )
+    return f"{told}{leaders(figures, lambda one: one.color_share)}."
+
+
+def outside(figures: Figures) -> str:
+    """How much of it lies outside of the object, and in which classes most."""
+    zone = next((zone for zone in OUTER if zone in figures.overall.zones), None)
+    if zone is None:
+        return (
+            f"What lies outside of the object was not told apart in these "
+            f"{images(figures.overall.n)}."
+        )
+    whole = figures.overall.zones[zone]
+    told = f"{percent(whole)} of the effect lies {OUTSIDE[zone]} ({images(whole.n)})"
+    return f"{told}{leaders(figures, lambda one: one.zones.get(zone))}."
+
+
+def leaders(figures: Figures, get: Get) -> str:
+    """`: most in 'stop', 85 % [82, 88] (20 images), and ...`; nothing if there is one class.
+
+    They are in the order of the lower ends of their intervals, so that none leads for being little
+    known.
+    """
+    known = [(figure, one.label) for one in figures.classes if (figure := get(one)) is not None]
+    sure = sorted((pair for pair in known if pair[0].low > 0), key=lambda pair: -pair[0].low)
+    if len(figures.classes) < 2 or not sure:
+        return ""
+    named = [f"{label!r}, {percent(f)} ({images(f.n)})" for f, label in sure[:MOST_NAMED]]
+    return f": most in {join(named, 'and')}"
+
+
+def findings(asked: Asked, figures: Figures) -> str:
+    """What exceeds chance, what of it is confirmed, and the strongest."""
+    judged = [one for one in figures.classes if one.too_few is None]
+    few = len(figures.classes) - len(judged)
+    rest = f" ({classes(few)} had too few images)" if few else ""
+    if not judged:
+        return f"No class has images enough for findings over images{rest}."
+    found = [finding for one in judged for finding in one.findings]
+    if not found:
+        return (
+            f"In none of {classes(len(judged))} does any color at any place move the score by more "
+            f"than chance would over {images(sum(one.n for one in judged))}{rest}."
+        )
+    n_classes = len({finding.target for finding in found})
+    tried = [finding for finding in found if finding.verdict != "untried"]
+    confirmed = [finding for finding in tried if finding.verdict == "confirmed"]
+    held = f"{len(confirmed)} of them confirmed on images not used to find them" if tried else ""
+    first = max(confirmed or found, key=lambda one: abs(one.effect.value))
+    return (
+        f"{len(found)} finding{'s' * (len(found) > 1)} in {n_classes} of {classes(len(judged))} "
+        f"exceed{'s' * (len(found) == 1)} chance, {held or 'untried as yet'}{rest}; the strongest: "
+        f"{short(first, asked)}."
+    )
+
+
+def short(one: ClassFinding, asked: Asked) -> str:
+    """The place, the color and the number of a finding."""
+    own = f", {one.own} there in {100 * one.own_share:.0f} % of the images" if one.own else ""
+    told = one.change or one.effect
+    how = "painting it" if one.change else "painting it under masks"
+    fill = asked.fills[one.painted[0] if one.change and one.painted else one.fill]
+    return (
+        f"{asked.label(one.target)!r} depends on {one.place}{own}: {how} {fill} moves the score by "
+        f"{told.value:+.2g} [{told.low:+.2g}, {told.high:+.2g}] ({images(told.n)})"
+    )
+
+
+def oddities(figures: Figures) -> str:
+    """Images that are decided differently, and what rights mistakes."""
+    whole = figures.overall
+    n_unlike = sum(len(one.unlike) for one in figures.classes)
+    told = f"No image of {whole.n:,} is decided unlike the rest of its class"
+    if n_unlike:
+        first = whole.unlike[0]
+        label = next(one.label for one in figures.classes if one.target == first.target)
+        verb = "image is" if n_unlike == 1 else "images are"
+        told = (
+            f"{n_unlike} {verb} decided unlike the rest of their class, most of all "
+            f"{first.name} ({label!r}, {first.distance:.1f} times as far as usual)"
+        )
+    if whole.accuracy is None:
+        return f"{told}; mistakes are not known, since the truth is not."
+    wrong, righted = whole.mistakes["wrong"], whole.mistakes["righted"]
+    if not wrong:
+        return f"{told}; none of {images(whole.accuracy.n)} is decided wrongly."
+    kinds = [f"{kind} {n}" for kind, n in mistakes_by_kind(whole)]
+    how = f" ({', '.join(kinds)})" if kinds else ""
+    return f"{told}; of {wrong} wrong ones a repaint of a finding puts {righted} right{how}."
+
+
+def mistakes_by_kind(one: ClassFigures) -> list[tuple[str, int]]:
+    """Most frequent first."""
+    kinds = [(kind, n) for kind, n in one.mistakes.items() if kind not in ("wrong", "righted")]
+    return sorted(kinds, key=lambda pair: (-pair[1], pair[0]))
+
+
+# ---- the rest
+
+
+def class_table(figures: Figures) -> list[str]:
+    zone = next((zone for zone in OUTER if zone in figures.overall.zones), None)
+    heads = ["class", "images", "right", "in gray", "color share", zone or "", "findings"]
+    lines = []
+    for one in (*figures.classes, figures.overall):
+        confirmed = sum(finding.verdict == "confirmed" for finding in one.findings)
+        found = f"{len(one.findings)} ({confirmed} confirmed)" if one.findings else ""
+        cells = [
+            one.label,
+            str(one.n),
+            *(percent(figure) if figure else "" for figure in (
+                one.accuracy, one.gray, one.color_share, one.zones.get(zone or ""))),
+            "too few images" if one.too_few else found,
+        ]  # fmt: skip
+        lines.append(cells)
+    columns = [n for n, head in enumerate(heads) if head]
+    rows = [heads, ["---"] * len(heads), *lines]
+    return ["| " + " | ".join(row[n] for n in columns) + " |" for row in rows]
+
+
+def class_details(figures: Figures) -> list[str]:
+    """What was found in each class that has something to tell."""
+    lines = []
+    for one in figures.classes:
+        told = [f"- {finding.sentence}" for finding in one.findings]
+        told += [f"- Unlike the others: {image.sentence}" for image in one.unlike]
+        if told:
+            lines += [f"## {sentence_case(one.label)}", "", *told, ""]
+    return lines
+
+
+def remarks(asked: Asked, figures: Figures) -> list[str]:
+    over = f"groups of images ({asked.group})" if asked.group else "images"
+    few = [f"{one.label} ({one.n})" for one in figures.classes if one.too_few]
+    lines = [f"Brackets are 95 % intervals over {over}."]
+    if figures.threshold > 0:  # not NaN
+        lines[0] += (
+            f" Findings exceed |z| = {figures.threshold:.1f}, which chance does in one audit of "
+            "twenty, over all classes, fills and places together."
+        )
+    lines.append(
+        f"Model: {asked.model}. Data: {asked.data}. Colors: {', '.join(asked.fills)}; "
+        f"{asked.n_masks} masks an image, grid {asked.grid[0]} x {asked.grid[1]}, mask_prob "
+        f"{asked.mask_prob:g}{f' ({asked.why})' if asked.why else ''}, seed {asked.seed}. "
+        f"mcrise {asked.version}."
+    )
+    if few:
+        lines.insert(0, f"Too few images for findings: {', '.join(few)}.")
+    return lines
+
+
+# ---- numbers
+
+
+def percent(figure: Figure) -> str:
+    """`85 % [82, 88]`."""
+    value = f"{100 * figure.value:.0f} %"
+    if figure.low != figure.low:  # NaN
+        return value
+    return f"{value} [{100 * figure.low:.0f}, {100 * figure.high:.0f}]"
+
+
+def images(n: int) -> str:
+    return f"{n:,} image{'s' * (n != 1)}"
+
+
+def classes(n: int) -> str:
+    return f"{n:,} class{'es' * (n != 1)}"

@@ -1,0 +1,76 @@
+"""`mcrise diff`: what depends on color more or less than before."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..archive import load
+from ..auditing.difference import compare_audits, plot_difference
+from ..auditing.looks import Asked
+from ..auditing.plain import plain
+from ..auditing.runs import compare_runs
+from ..auditing.tables import NOTE, read_asked
+from ..errors import InputError
+from ..folder import RUN, RunFolder
+from ..study.storage import Storage
+from .options import estimator_option, json_option
+
+PICTURE, TABLE = "diff.png", "diff.json"
+
+
+@click.command()
+@click.argument("before")
+@click.argument("after")
+@click.option("--target", help="Of two runs: class name or index.  [default: the predicted one]")
+@estimator_option
+@click.option("--out", type=click.Path(path_type=Path), default="diff.mcrise", show_default=True,
+              help="Folder of the picture and the table.")  # fmt: skip
+@json_option
+def diff(
+    before: str, after: str, target: str | None, estimator: str, out: Path, as_json: bool
+) -> None:
+    """Compare two audits, or two runs, BEFORE and AFTER: the same images under the same masks.
+
+    Two audits are compared class by class and zone by zone, each image with itself; of two runs,
+    one class of the image.
+    """
+    from ..plots import plot_comparison
+
+    kinds = {kind_of(before), kind_of(after)}
+    if len(kinds) > 1:
+        raise InputError(f"{before} and {after} are a run and an audit: give two of a kind.")
+    folder = RunFolder(out)
+    folder.check_writable()
+    if kinds == {"run"}:
+        runs = compare_runs(load(Path(before)), load(Path(after)), target, estimator)
+        lines, content = runs.lines(), runs_json(runs.comparison.difference, runs.zones)
+        figure: Any = plot_comparison(runs.comparison)
+    else:
+        if target is not None:
+            raise InputError("--target is of two runs: two audits are compared in all classes.")
+        found = compare_audits(Storage(before), Storage(after))
+        asked: Asked = read_asked(Storage(after))
+        lines, content = found.lines(asked), found.to_json()
+        figure = plot_difference(found)
+    written = [folder.write_json(TABLE, content)]
+    if figure is not None:
+        written.insert(0, folder.save(figure, PICTURE))
+    if as_json:
+        click.echo(json.dumps(content, indent=2))
+    else:
+        click.echo("\n".join([*lines, *(f"Written: {path}" for path in written)]))
+
+
+def kind_of(where: str) -> str:
+    if where.endswith(".npz") or os.path.exists(os.path.join(where, RUN)):
+        return "run"
+    if (Storage(where) / NOTE).exists():
+        return "audit"
+    raise InputError(f"{where} is neither a run nor an audit: give the folder of one.")
+
+
+def runs_json(difference: Any, zones: Any) -> dict[str, Any]:
+    return {"difference": difference.to_json(), "zones": plain(zones)}

@@ -1,0 +1,111 @@
+"""An audit in the page: its figures, its own page, and its images opened with their records."""
+
+import hashlib
+import json
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Depends, Request
+from fastapi import Path as InPath
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.concurrency import run_in_threadpool
+
+from ..archive import parse_record
+from ..auditing.figures import read_figures
+from ..auditing.page import POLICY, render
+from ..auditing.tables import NOTE, read_asked
+from ..brief import Brief
+from ..fills import parse as parse_fills
+from ..packing import swatch
+from ..record import Record
+from ..study.storage import Storage
+from .jobs import Jobs, UnknownJob
+from .order import Order
+from .parameters import TheJobs, TheShelf
+
+router = APIRouter()
+
+
+async def audit_of(request: Request) -> Storage:
+    folder: Storage | None = request.app.state.audit
+    if folder is None:
+        raise UnknownJob("No audit is being served: start the server with --audit.")
+    return folder
+
+
+TheAudit = Annotated[Storage, Depends(audit_of)]
+
+
+@router.get("/api/audit")
+def figures(audit: TheAudit) -> dict[str, Any]:
+    """Classes, how often they are right, and the mean effect of each fill."""
+    asked, made = read_asked(audit), read_figures(audit)
+    blank = np.full((8, 8, 3), 128, np.uint8)
+    return {
+        "name": asked.title,
+        "page": "/audit.html",
+        "fills": [
+            {"name": fill.name, "swatch": swatch(fill, blank)}
+            for fill in parse_fills(",".join(asked.fills))
+        ],
+        "classes": [
+            {
+                "target": one.target,
+                "label": one.label,
+                "n": one.n,
+                "accuracy": one.accuracy.value if one.accuracy else None,
+                "color_share": one.color_share.value if one.color_share else None,
+                "effects": one.mean.mean(axis=(1, 2)).tolist(),
+                "findings": [finding.sentence for finding in one.findings],
+            }
+            for one in made.classes
+        ],
+    }
+
+
+@router.get("/audit.html", response_class=HTMLResponse)
+def page(audit: TheAudit, shelf: TheShelf) -> HTMLResponse:
+    """The page of the audit, where images with records open in the workbench."""
+
+    def link(number: int) -> str | None:
+        return f"/audit/{number}" if record_file(audit, number).is_file() else None
+
+    text = shelf.get("audit", 0, lambda: render(audit, link))
+    return HTMLResponse(
+        text, headers={"content-security-policy": f"{POLICY}; frame-ancestors 'none'"}
+    )
+
+
+@router.get("/audit/{number}", response_class=RedirectResponse, status_code=303)
+async def open_image(
+    number: Annotated[int, InPath(ge=0, lt=10**9)], audit: TheAudit, jobs: TheJobs
+) -> str:
+    """Put the record of an image among the jobs, once, and go there."""
+    return f"/#{await run_in_threadpool(adopted, audit, number, jobs)}"
+
+
+def adopted(audit: Storage, number: int, jobs: Jobs) -> str:
+    """The job that an image of the audit is."""
+    file = record_file(audit, number)
+    if not file.is_file():
+        raise UnknownJob(
+            f"The audit has no record of image {number}: audit with --keep-records to open images."
+        )
+    record = parse_record(file.read_bytes())
+    id = hashlib.sha256(f"{file.path} {record.model}".encode()).hexdigest()[:16]
+    names = json.loads((audit / NOTE).read_text())["images"]
+    jobs.adopt(id, order_of(record, names[number].rpartition("/")[2], jobs), record)
+    return id
+
+
+def record_file(audit: Storage, number: int) -> Storage:
+    return audit / f"records/{number:06d}.npz"
+
+
+def order_of(record: Record, name: str, jobs: Jobs) -> Order:
+    """What was asked, of the model that is the record's own if it is served."""
+    served = [name for name, model in jobs.models.items() if model.identity == record.model]
+    plan = record.plan
+    brief = Brief(plan.fills, plan.grid, plan.mask_prob, plan.seed, record.n_masks,
+                  batch_size=record.batch_size)  # fmt: skip
+    return Order(served[0] if served else record.model, name, brief)

@@ -1,0 +1,114 @@
+"""Cards: a job in a few numbers, small enough that hundreds of them fill a collection.
+
+What the model said and whether that was right, what each color does on average, and a map of eight
+by eight. Full maps are only for the job that is open.
+"""
+
+import io
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query, Response
+from numpy.typing import NDArray
+from PIL import Image
+
+from ..archive import load
+from ..images import whole_pixels
+from ..maps import Maps
+from ..packing import swatch
+from ..record import Record
+from .jobs import Job, Jobs, UnknownJob
+from .looking import KEPT
+from .parameters import JobId, TheCards, TheJobs
+
+router = APIRouter(prefix="/api")
+THUMBNAIL = 128  # pixels of its longer side
+COARSE = 8  # rows and columns of the map on a card
+ESTIMATOR = "centered"  # cheap, and each image's own: maps are averaged over many
+MOST_AT_ONCE = 32
+IDS = f"^[0-9a-f]{{16}}(,[0-9a-f]{{16}}){{0,{MOST_AT_ONCE - 1}}}$"
+
+
+@router.get("/cards")
+def cards(
+    jobs: TheJobs,
+    shelf: TheCards,
+    ids: Annotated[str, Query(pattern=IDS, description="Ids with commas between")],
+) -> dict[str, Any]:
+    """What the model says of some jobs' pictures, and what each color does there on average."""
+    out = {}
+    for id in ids.split(","):
+        try:
+            job = jobs.get(id)
+            record = known_record(jobs, job)
+        except UnknownJob:  # deleted, or has no masks yet
+            continue
+        out[id] = shelf.get(id, job.n_masks, lambda: make_card(job, record))  # noqa: B023
+    return out
+
+
+def known_record(jobs: Jobs, job: Job) -> Record:
+    """A job's record, without putting away those that are being looked at."""
+    path = jobs.record_path(job)
+    return load(path) if job.id not in jobs.held and path.exists() else jobs.record(job.id)
+
+
+def make_card(job: Job, record: Record) -> dict[str, Any]:
+    truth = truth_of(job.order.name, record)
+    best = record.top(5)
+    maps = record.maps(truth, ESTIMATOR)
+    return {
+        "n_masks": record.n_masks,
+        "predicted": [one._asdict() for one in best],
+        "truth": None if truth is None else {"target": truth, "label": record.label(truth)},
+        "right": None if truth is None else best[0].target == truth,
+        "of": {"target": maps.target, "label": maps.label},
+        "fills": [
+            {"name": fill.name, "swatch": swatch(fill, record.view.pixels), "effect": float(effect)}
+            for fill, effect in zip(maps.fills, maps.values.mean(axis=(1, 2)), strict=True)
+        ],
+        "maps": np.round(coarse(maps.values), 5).tolist(),
+        "color_share": color_share(maps),
+    }
+
+
+def truth_of(name: str, record: Record) -> int | None:
+    """The class whose name the picture's folder has, as in `stop/0001.png`."""
+    folder = PurePosixPath(name).parent.name.lower().replace("_", " ")
+    named = [c for c in range(record.n_classes) if record.label(c).lower() == folder]
+    return named[0] if len(named) == 1 else None
+
+
+def coarse(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Maps (K, H, W) as means over eight by eight parts."""
+    for axis in (1, 2):
+        n = values.shape[axis]
+        starts = np.arange(COARSE) * n // COARSE
+        sizes = np.diff(starts, append=n).reshape((-1, 1) if axis == 1 else (-1,))
+        values = np.add.reduceat(values, starts, axis=axis) / sizes
+    return values
+
+
+def color_share(maps: Maps) -> float | None:
+    """How much of the maps depends on the color, and not only on something being painted."""
+    noise = np.square(maps.se, dtype=np.float64).mean()
+    whole = np.square(maps.values, dtype=np.float64).mean() - noise
+    if len(maps.values) < 2 or whole <= 0:
+        return None
+    shared = np.square(maps.values.mean(axis=0), dtype=np.float64).mean() - noise / len(maps.values)
+    return float(np.clip(1 - shared / whole, 0, 1))
+
+
+@router.get(
+    "/jobs/{id}/thumbnail",
+    responses={200: {"content": {"image/jpeg": {}}}},
+    response_class=Response,
+)
+def thumbnail(id: JobId, jobs: TheJobs) -> Response:
+    """The picture as the model is shown it, small."""
+    picture = Image.fromarray(whole_pixels(jobs.view(id).pixels))
+    picture.thumbnail((THUMBNAIL, THUMBNAIL))
+    out = io.BytesIO()
+    picture.save(out, "JPEG", quality=80)
+    return Response(out.getvalue(), media_type="image/jpeg", headers=KEPT)

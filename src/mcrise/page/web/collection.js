@@ -1,0 +1,183 @@
+// The collection: all images at once, and the way from a pattern to the images behind it.
+
+import { go, write } from "./address.js";
+import { askJson } from "./api.js";
+import { byId, el, keep, swatch } from "./element.js";
+import { jobs, stateWords } from "./jobs.js";
+import { drawMap, signed } from "./maps.js";
+import { matrix } from "./matrix.js";
+import { scatter } from "./scatter.js";
+
+const SORTS = { newest: "newest first", unlike: "least like their class first", color: "most color first", sure: "surest first" };
+const MOST_SHOWN = 200;
+let audit = null;
+
+/** Have the figures of an audit, where the server has one. */
+export async function loadAudit(about) {
+  if (about.audit) audit = await askJson("audit").catch(() => null);
+}
+
+export function showCollection(address) {
+  const place = byId("collection");
+  if (!place.firstChild) frame(place);
+  const all = jobs.list.map((job) => ({ job, card: jobs.cards.get(job.id) ?? null })).filter(({ job }) => !address.model || job.model === address.model);
+  const known = all.filter(({ card }) => card?.predicted);
+  const classes = byClass(known), colors = colorsOf(known);
+  const chosen = pick(all, classes, address);
+  byId("collection-count").textContent = told(all, known, chosen);
+  showGallery(chosen, address);
+  const signature = JSON.stringify([address, all.map(({ job, card }) => [job.id, job.state, card?.n_masks])]);
+  if (place.dataset.signature === signature) return; // what is new is in the gallery: the rest keeps the focus
+  place.dataset.signature = signature;
+  showFilters(address, all, known, classes);
+  showAudit(address);
+  byId("collection-matrix").replaceChildren(...(known.length ? [matrix(classes, colors, address.class, (label, color) => go({ class: address.class === label && !color ? null : label, sort: color ? `by ${color}` : address.sort ?? null }))] : []));
+  showScatter(known, address, classes);
+  showMeans(classes.find((one) => one.label === address.class) ?? (classes.length === 1 ? classes[0] : null), colors);
+  byId("collection-figures").hidden = known.length < 2;
+}
+
+function frame(place) {
+  place.append(
+    el("div", { class: "title-line" }, el("div", {}, el("h1", { id: "collection-title" }, "Collection"), el("p", { id: "collection-count", class: "hint" }))),
+    el("div", { id: "collection-filters", class: "looks" }),
+    el("div", { id: "collection-audit" }),
+    el("div", { id: "collection-figures" },
+      el("section", { class: "block", "aria-labelledby": "matrix-title" }, el("h2", { id: "matrix-title" }, "What each color does, by class ", el("span", { class: "hint" }, "mean change of the score; a cell opens its images")), el("div", { id: "collection-matrix" })),
+      el("section", { class: "block", "aria-labelledby": "scatter-title" }, el("h2", { id: "scatter-title" }, "Color and certainty"), el("div", { id: "collection-scatter" }))),
+    el("section", { class: "block", id: "collection-means", "aria-labelledby": "means-title", hidden: true }, el("h2", { id: "means-title" }), el("div", { class: "strip" })),
+    el("ul", { id: "gallery" }), el("p", { id: "gallery-rest", class: "hint" }));
+}
+
+// ---- the figures
+
+const classOf = (card) => card.of.label;
+
+/** Classes with their images, mean effects and mean maps; most images first. */
+function byClass(known) {
+  const groups = new Map();
+  for (const one of known) {
+    const label = classOf(one.card);
+    if (!groups.has(label)) groups.set(label, []);
+    groups.get(label).push(one);
+  }
+  return [...groups].map(([label, members]) => {
+    const judged = members.filter(({ card }) => card.right !== null), effects = {}, sums = {};
+    for (const { card } of members) {
+      card.fills.forEach((fill, k) => {
+        sums[fill.name] ??= { n: 0, effect: 0, map: Array.from({ length: 8 }, () => new Float32Array(8)) };
+        const sum = sums[fill.name];
+        sum.n += 1;
+        sum.effect += fill.effect;
+        card.maps[k].forEach((row, r) => row.forEach((value, c) => { sum.map[r][c] += value; }));
+      });
+    }
+    for (const [name, { n, effect, map }] of Object.entries(sums)) {
+      effects[name] = effect / n;
+      map.forEach((row) => row.forEach((value, c) => { row[c] = value / n; }));
+    }
+    const means = Object.fromEntries(Object.entries(sums).map(([name, { map }]) => [name, map]));
+    return { label, n: members.length, members, effects, means, accuracy: judged.length ? judged.filter(({ card }) => card.right).length / judged.length : null };
+  }).sort((one, other) => other.n - one.n || one.label.localeCompare(other.label));
+}
+
+/** The colors of all images, those used most first. */
+function colorsOf(known) {
+  const found = new Map();
+  for (const { card } of known) for (const fill of card.fills) found.set(fill.name, { ...fill, n: (found.get(fill.name)?.n ?? 0) + 1 });
+  return [...found.values()].sort((one, other) => other.n - one.n).slice(0, 16);
+}
+
+/** How far an image's maps are from the mean of its class. */
+function unlikeness({ card }, classes) {
+  const { means, n } = classes.find((one) => one.label === classOf(card));
+  if (n < 3) return 0;
+  let sum = 0;
+  card.fills.forEach((fill, k) => card.maps[k].forEach((row, r) => row.forEach((value, c) => { sum += (value - means[fill.name][r][c]) ** 2; })));
+  return Math.sqrt(sum / card.fills.length);
+}
+
+// ---- choosing
+
+function pick(all, classes, address) {
+  const range = rangeOf(address);
+  const chosen = all.filter(({ job, card }) => (!address.class || (card?.of && classOf(card) === address.class))
+    && (!address.answers || (address.answers === "failed" ? job.state === "failed" : card?.right === (address.answers === "right")))
+    && (!range || (card?.predicted && inside(card, range))));
+  const { sort = "newest" } = address, color = sort.startsWith("by ") ? sort.slice(3) : null;
+  const effect = ({ card }) => Math.abs(card?.fills?.find((fill) => fill.name === color)?.effect ?? 0);
+  const rank = { unlike: (one) => (one.card?.of ? unlikeness(one, classes) : -1), color: ({ card }) => card?.color_share ?? -1, sure: ({ card }) => card?.predicted?.[0].score ?? -1 }[sort] ?? (color ? effect : null);
+  return rank ? chosen.map((one) => [rank(one), one]).sort((one, other) => other[0] - one[0]).map(([, one]) => one) : chosen;
+}
+
+const rangeOf = (address) => (address.x && address.y ? { x: address.x.split("-").map(Number), y: address.y.split("-").map(Number) } : null);
+const scoreOf = (card) => card.predicted.find((one) => one.target === card.of.target)?.score ?? 0;
+const inside = (card, { x, y }) => (card.color_share ?? 0) >= x[0] && (card.color_share ?? 0) <= x[1] && scoreOf(card) >= y[0] && scoreOf(card) <= y[1];
+
+function told(all, known, chosen) {
+  const wait = all.length - known.length, wrong = known.filter(({ card }) => card.right === false).length;
+  return [chosen.length === all.length ? `${all.length} images` : `${chosen.length} of ${all.length} images`, wrong ? `${wrong} wrong` : "", wait ? `${wait} without figures yet` : ""].filter(Boolean).join(" · ");
+}
+
+function showFilters(address, all, known, classes) {
+  const focused = document.activeElement?.closest("#collection-filters") ? document.activeElement.name : null;
+  const models = [...new Set(jobs.list.map((job) => job.model))];
+  const judged = known.some(({ card }) => card.right !== null), failed = all.some(({ job }) => job.state === "failed");
+  const select = (label, name, options) => el("label", {}, label, el("select", { name, onchange: (event) => go({ [name]: event.target.value || null }) },
+    ...options.map(([value, words]) => el("option", { value, selected: (address[name] ?? "") === value }, words))));
+  byId("collection-filters").replaceChildren(...[
+    select("Class", "class", [["", "all"], ...classes.map((one) => [one.label, `${one.label} (${one.n})`])]),
+    judged || failed ? select("Answers", "answers", [["", "all"], ...(judged ? [["right", "right"], ["wrong", "wrong"]] : []), ...(failed ? [["failed", "failed"]] : [])]) : null,
+    models.length > 1 ? select("Model", "model", [["", "all"], ...models.map((name) => [name, name])]) : null,
+    select("Order", "sort", [["", SORTS.newest], ...Object.entries(SORTS).slice(1), ...(address.sort?.startsWith("by ") ? [[address.sort, `by the effect of ${address.sort.slice(3)}`]] : [])]),
+    address.class || address.answers || address.x || address.model ? el("button", { type: "button", onclick: () => go({ class: null, answers: null, model: null, x: null, y: null, sort: null }) }, "Show all") : null,
+  ].filter(Boolean));
+  if (focused) byId("collection-filters").querySelector(`[name="${focused}"]`)?.focus();
+}
+
+function showScatter(known, address) {
+  const points = known.filter(({ card }) => card.color_share !== null).map(({ job, card }) => ({
+    id: job.id, share: card.color_share, score: Math.min(Math.max(scoreOf(card), 0), 1), wrong: card.right === false,
+    words: `${job.name}: ${card.predicted[0].label}`,
+  }));
+  byId("collection-scatter").replaceChildren(...(points.length ? [scatter(points, rangeOf(address), (id) => { location.hash = write({ level: "image", id }); },
+    (range) => go(range ? { x: range.x.map((at) => at.toFixed(2)).join("-"), y: range.y.map((at) => at.toFixed(2)).join("-") } : { x: null, y: null }))] : []));
+}
+
+/** The mean maps of a class, all on one scale. */
+function showMeans(one, colors) {
+  byId("collection-means").hidden = !one || one.n < 2;
+  if (!one) return;
+  byId("means-title").textContent = `Mean maps of ${one.label}, ${one.n} images`;
+  const shown = colors.filter(({ name }) => one.means[name]);
+  const high = Math.max(1e-9, ...shown.flatMap(({ name }) => one.means[name].flatMap((row) => [...row].map(Math.abs))));
+  byId("collection-means").querySelector(".strip").replaceChildren(...shown.map((color) => {
+    const canvas = el("canvas", { role: "img", "aria-label": `${color.name}: mean effect ${signed(one.effects[color.name])}` });
+    const values = Float32Array.from(one.means[color.name].flatMap((row) => [...row]));
+    drawMap(canvas, { shape: [1, 8, 8], size: [96, 96], values, tests: values.map(() => 2), diverging: true, stops: STOPS }, 0, { low: -high, high });
+    return el("figure", { class: "mean" }, canvas, el("figcaption", { class: "color-head" }, swatch(color.swatch), color.name, ` ${signed(one.effects[color.name])}`));
+  }));
+}
+
+const STOPS = [[45, 0, 75], [128, 115, 172], [247, 247, 247], [224, 130, 20], [127, 59, 8]]; // purple to orange
+
+function showGallery(chosen, address) {
+  keep(byId("gallery"), chosen.slice(0, MOST_SHOWN).map(({ job, card }) => ({ key: job.id, job, card })), ({ job }) => el("li", {},
+    el("a", { href: write({ level: "image", id: job.id }) }, el("img", { src: `/api/jobs/${job.id}/thumbnail`, alt: "", loading: "lazy", onerror: (event) => event.target.classList.add("missing") }),
+      el("span", { class: "name", title: job.name }, job.name), el("span", { class: "says" }), el("span", { class: "what" }))),
+  (item, { job, card }) => {
+    const best = card?.predicted?.[0];
+    item.className = card?.right === false ? "wrong" : job.state === "failed" ? "failed" : "";
+    item.querySelector(".says").textContent = best ? `${best.label} ${best.score.toFixed(2)}` : "";
+    item.querySelector(".what").textContent = card?.right === false ? `is ${card.truth.label}` : stateWords(job);
+  });
+  byId("gallery-rest").textContent = chosen.length > MOST_SHOWN ? `The first ${MOST_SHOWN} of ${chosen.length}.` : chosen.length ? "" : address.class || address.answers ? "No image fits these filters." : "";
+}
+
+/** What an audit says of its classes: the same matrix, of its own figures. */
+function showAudit(address) {
+  if (!audit || byId("collection-audit").firstChild) return;
+  const classes = audit.classes.map((one) => ({ label: one.label, n: one.n, accuracy: one.accuracy, effects: Object.fromEntries(audit.fills.map((fill, k) => [fill.name, one.effects[k]])) }));
+  byId("collection-audit").append(el("section", { class: "block", "aria-labelledby": "audit-title" }, el("h2", { id: "audit-title" }, `Audit ${audit.name}`),
+    matrix(classes, audit.fills, address.class, (label) => go({ class: label }))));
+}

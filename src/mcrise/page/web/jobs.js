@@ -1,0 +1,115 @@
+// Jobs: the list of them all, their cards, and news of the one that is open.
+//
+// A tab that is looked at asks in short questions, one that is hidden does not: any number of tabs
+// share the few connections that a browser has to one server.
+
+import { ask, askJson, isLost, query } from "./api.js";
+
+export const OPEN = ["queued", "running"];
+const SOON = 150, WHILE_IT_RUNS = 500, AT_REST = 3000, LIST = 2500; // milliseconds
+const AT_ONCE = 12; // cards
+
+export const jobs = { list: [], cards: new Map(), loaded: false };
+const listeners = [];
+const hidden = new Set(); // deleted, but to be had back for a few seconds
+
+export const onJobs = (listener) => listeners.push(listener);
+const tell = () => listeners.forEach((listener) => listener(jobs));
+
+/** Fetch the list now, and again as long as somebody looks. */
+let listing = null;
+export async function listJobs() {
+  clearTimeout(listing);
+  try {
+    const before = JSON.stringify(jobs.list);
+    const told = (await askJson("jobs")).filter((job) => !hidden.has(job.id));
+    const first = !jobs.loaded;
+    jobs.list = told;
+    jobs.loaded = true;
+    if (first || JSON.stringify(told) !== before) tell();
+    fetchCards();
+  } catch { /* told by the api: what is there stays */ }
+  const busy = jobs.list.some((job) => OPEN.includes(job.state));
+  clearTimeout(listing);
+  listing = setTimeout(whenSeen(listJobs), busy ? LIST : 2 * LIST);
+}
+
+const whenSeen = (act) => function wait() {
+  if (document.hidden) document.addEventListener("visibilitychange", wait, { once: true });
+  else act();
+};
+
+let fetching = false;
+/** Cards of all jobs that rest and have some masks, a few at a time. */
+async function fetchCards() {
+  if (fetching) return;
+  fetching = true;
+  for (;;) {
+    const missing = jobs.list.filter((job) => job.n_masks && jobs.cards.get(job.id)?.n_masks !== job.n_masks
+      && (!OPEN.includes(job.state) || !jobs.cards.has(job.id))).slice(0, AT_ONCE);
+    if (!missing.length || document.hidden) break;
+    try {
+      const told = await askJson(query("cards", { ids: missing.map((job) => job.id).join(",") }));
+      for (const job of missing) jobs.cards.set(job.id, { ...told[job.id], n_masks: job.n_masks });
+    } catch { break; }
+    tell();
+  }
+  fetching = false;
+}
+
+/** News of one job until `stop` of what is returned is called. */
+export function watch(id, news, gone) {
+  let timer = null, over = false;
+  const look = async () => {
+    let wait = AT_REST;
+    try {
+      const job = await askJson(`jobs/${id}`);
+      if (over) return;
+      wait = !OPEN.includes(job.state) ? AT_REST : job.n_masks ? WHILE_IT_RUNS : SOON;
+      news(job);
+    } catch (error) {
+      if (over) return;
+      if (error.status === 404 || error.status === 422) { gone(error); return; }
+      wait = isLost() ? WHILE_IT_RUNS * 2 : AT_REST;
+    }
+    if (!over) timer = setTimeout(whenSeen(look), wait);
+  };
+  look();
+  return { now: () => { clearTimeout(timer); look(); }, stop: () => { over = true; clearTimeout(timer); } };
+}
+
+/** Delete some jobs in a while; the function returned has them back until then. */
+export function deleteSoon(ids, seconds) {
+  ids.forEach((id) => hidden.add(id));
+  jobs.list = jobs.list.filter((job) => !hidden.has(job.id));
+  tell();
+  const really = () => {
+    window.removeEventListener("pagehide", really);
+    ids.forEach((id) => ask(`jobs/${id}`, { method: "DELETE", keepalive: true }).catch(() => {}).finally(() => hidden.delete(id)));
+  };
+  const timer = setTimeout(really, 1000 * seconds);
+  window.addEventListener("pagehide", really);
+  return () => {
+    clearTimeout(timer);
+    window.removeEventListener("pagehide", really);
+    ids.forEach((id) => hidden.delete(id));
+    listJobs();
+  };
+}
+
+/** How long ago, in words. */
+export function ago(seconds) {
+  const past = Math.max(0, Date.now() / 1000 - seconds);
+  if (past < 60) return "just now";
+  if (past < 3600) return `${Math.floor(past / 60)} min ago`;
+  if (past < 86400) return `${Math.floor(past / 3600)} h ago`;
+  return new Date(1000 * seconds).toLocaleDateString("en", { day: "numeric", month: "short" });
+}
+
+/** How far a job has got, in a word or two. */
+export function stateWords(job) {
+  if (job.state === "done") return "";
+  if (job.state === "queued") return `waiting, number ${job.position}`;
+  if (job.state === "running" && job.tolerance) return `${job.n_masks.toLocaleString("en")} masks`;
+  return job.goal && job.state !== "failed" ? `${job.state} ${Math.floor(100 * job.n_masks / job.goal)} %` : job.state;
+}

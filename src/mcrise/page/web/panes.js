@@ -1,0 +1,25 @@
+// Panes: what is shown large, and how to read it.
+
+import { el } from "./element.js";
+
+/** Each picture once, and a map of each row, of the color that is chosen. */
+export function panesOf(rows, pictures, scales, color, name) {
+  return rows.flatMap((maps, i) => {
+    const k = Math.max(maps.names.indexOf(color), 0), picture = pictures[i], { size } = maps;
+    const map = {
+      key: `map ${i}`, kind: "map", picture, size, maps, k, scale: scales[i], alt: `Map of ${maps.label} for ${maps.names[k]}`,
+      caption: [el("b", {}, maps.label), ` · ${maps.names[k]} · ${maps.estimator}, ${maps.n_masks.toLocaleString("en")} masks`],
+    };
+    if (pictures.indexOf(picture) !== i) return [map];
+    const words = i ? "The other picture" : "The picture";
+    return [{ key: `picture ${i}`, kind: "picture", picture, size, alt: `${words} ${i ? "" : name}; arrow keys move the pointer`, caption: [words] }, map];
+  });
+}
+
+/** What the colors of maps mean. */
+export function hint(maps) {
+  if (!maps.diverging) return "Each value is the mean score where that place is kept: only differences within the map count. Findings are read from the smooth maps.";
+  if (!maps.per_fill) return "Orange: keeping this place, rather than painting it with any of the colors, raises the score; purple: lowers it. Faint lies within its own 95 % interval.";
+  const limit = maps.limit ? ` (${maps.limit.toPrecision(2)})` : "";
+  return `Orange: painting this place with that color raises the score; purple: lowers it. Faint lies within what chance alone would show${limit}; the contour is its edge.`;
+}

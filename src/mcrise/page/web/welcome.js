@@ -1,0 +1,58 @@
+// Welcome: a finished example that teaches reading a map, and where to begin.
+
+import { byStrength, drawStrip } from "./colors.js";
+import { byId, el } from "./element.js";
+import { drawBars, drawScale, unpack } from "./maps.js";
+import { openNew } from "./new.js";
+import { around } from "./outline.js";
+import { makeStage } from "./stage.js";
+
+const PICTURE = "/api/signs/stop";
+let made = false;
+
+export async function showWelcome() {
+  if (made) return;
+  made = true;
+  const stagePlace = el("div", { class: "example-stage" }), scale = el("div", { class: "scale" });
+  const strip = el("div", { class: "strip", role: "group", "aria-label": "Colors of the example" }), bars = el("div", { class: "bars" });
+  const steps = el("ol", { class: "steps" });
+  byId("welcome").append(
+    el("div", { class: "hero" },
+      el("h1", {}, "Which colors, where in a picture, does the model’s decision depend on?"),
+      el("p", {}, "The picture is painted at random, cell by cell, and the model is asked about each painted version. Maps appear at once and sharpen as its answers come in."),
+      el("div", { class: "tool-line" }, el("button", { class: "main", type: "button", onclick: openNew }, "Explain a picture"), el("span", { class: "hint" }, "or drop one anywhere on the page, or paste it"))),
+    el("section", { class: "block example", "aria-labelledby": "example-title" },
+      el("h2", { id: "example-title" }, "Reading a map in half a minute"),
+      el("div", { class: "example-body" }, el("div", {}, stagePlace, scale, strip), el("div", {}, steps, el("h3", {}, "At the pointer"), bars))));
+  const [told, maps] = await Promise.all([
+    fetch("/web/example.json").then((answer) => answer.json()),
+    fetch("/web/example.bin").then((answer) => answer.arrayBuffer()).then(unpack),
+  ]);
+  const [finding] = told.findings, order = byStrength(maps).map(([name]) => name);
+  const colors = maps.names.map((name) => told.swatches[name]);
+  const point = ({ down, across }) => drawBars(bars, maps, maps, colors, down, across, order);
+  const stage = makeStage(stagePlace, { moved: point });
+
+  function choose(name) {
+    const k = maps.names.indexOf(name), common = { picture: PICTURE, size: maps.size, maps, k, scale: maps };
+    stage.show([
+      { ...common, key: "picture", kind: "picture", alt: "A stop sign; arrow keys move the pointer", caption: ["The picture: the model says ", el("b", {}, `stop (${told.score.toFixed(2)})`)] },
+      { ...common, key: "map", kind: "map", alt: `The map of ${name}; arrow keys move the pointer`, caption: ["The map of ", el("b", {}, name), ", read as follows"] },
+    ]);
+    drawStrip(strip, maps, maps, PICTURE, told.swatches, order, name, choose);
+    point(stage.point);
+  }
+
+  const outlined = el("button", { type: "button", class: "link", "aria-pressed": "false", onclick: () => {
+    const is = outlined.getAttribute("aria-pressed") !== "true";
+    outlined.setAttribute("aria-pressed", is);
+    stage.outline(is ? around(finding.runs, maps.size) : "");
+  } }, "Show it");
+  steps.append(
+    el("li", {}, el("b", { class: "lowers" }, "Purple"), ` lowers the score, `, el("b", { class: "raises" }, "orange"), ` raises it: here painting ${finding.fill} on the face of the sign costs “stop” about ${Math.abs(finding.effect).toFixed(2)}.`),
+    el("li", {}, el("b", {}, "Faint"), " lies within what chance alone would show. The thin line is its edge: what lies beyond it counts."),
+    el("li", {}, el("b", {}, "Each color has its own map."), " Below, strongest first. Red on a red sign changes nothing; white or blue does: the color matters, not only the place."),
+    el("li", {}, el("b", {}, "A finding"), " says it in words and is put to the test by painting. ", outlined, el("blockquote", {}, finding.sentence)));
+  drawScale(scale, maps, maps);
+  choose(finding.fill);
+}

@@ -1,0 +1,300 @@
+"""For test suites: `assert_ignores` holds a model to what it must not depend on.
+
+Only the zone is painted, so an image costs a dozen calls rather than a map's hundreds. Images come
+in random order, and after each of them the mean over all of them is known to lie in an interval
+that holds at every look (a betting martingale of sampling without replacement: Waudby-Smith and
+Ramdas, 2020 and 2024). So it stops as soon as it can tell, and with the last image it can.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .auditing.zones import KNOWN, Box, Zone, parse_box
+from .claims import join
+from .errors import InputError
+from .fills import Fill
+from .fills import parse as parse_fills
+from .images import View, png, whole_pixels
+from .model import Model
+from .repaints import Repaint, Stroke
+from .runtimes import load_model
+
+__all__ = ["NotIgnored", "Seen", "assert_ignores"]
+
+CONFIDENCE = 0.95  # that the verdict is right
+CANDIDATES = np.linspace(0, 1, 2001)  # means that are ruled out one by one
+BOLDEST = 0.9  # share of its capital that a bet may risk
+PARTS = (8, 8)  # cells, some of which are painted where a part of the zone is
+
+ZoneLike = str | Box | NDArray[np.bool_] | Sequence[NDArray[np.bool_]]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What painting the zone does to the score, so far."""
+
+    mean: float  # largest change by any of the colors, on average over the images painted
+    low: float  # 95 % interval of the mean over all images
+    high: float
+    n_images: int  # painted
+    n_given: int
+    n_calls: int
+    worst: str = ""  # the image that changed most, and how
+
+    def line(self, zone: str, at_most: float) -> str:
+        """`Painting the rim moves the score by 0.31 on average (0.12 to 0.48 at 95 %), ...`"""
+        return (
+            f"Painting {zone} moves the score by {self.mean:.3f} on average ({self.low:.3f} to "
+            f"{self.high:.3f} at 95 %, {self.n_images} of {self.n_given} images), and at most "
+            f"{at_most:g} is allowed; most of all {self.worst}."
+        )
+
+
+class NotIgnored(AssertionError):
+    """The model depends on the zone; with the image that shows it best."""
+
+    def __init__(
+        self, sentence: str, seen: Seen, image: NDArray[np.uint8], path: Path | None
+    ) -> None:
+        super().__init__(sentence)
+        self.seen = seen
+        self.image = image  # (H, 2 W, 3): as it is, and painted
+        self.path = path  # where it was saved, if that was asked for
+
+
+def assert_ignores(
+    model: Any,
+    images: Sequence[Any],
+    *,
+    zone: ZoneLike,
+    colors: str | Sequence[Any] = "rgbwk",
+    at_most: float = 0.05,
+    target: int | str | None = None,
+    seed: int = 0,
+    save: Path | str | None = None,
+) -> Seen:
+    """Assert that painting a zone moves the score by no more than `at_most` on average.
+
+    Of each image the zone is painted whole and in parts with each of the colors, and the largest
+    change of the score counts: that of `target`, or of the class that the model predicts. The mean
+    of it over all `images` is held against `at_most`, in random order and only until it can be
+    told on which side it lies, which is wrong in at most one of twenty tests.
+
+    `model` is whatever `load_model` takes, and `images` are paths, Pillow images or arrays. `zone`
+    is a name (`rim`, `center`, `lower right`, ...), a box (top, left, bottom, right, from 0 to 1),
+    as a string too (`"0.7:0.7:1:1"`), a mask (H, W) of the model's input, or a mask for each image.
+    A score must lie in 0..1. With `save`, the worst image is written there as a PNG.
+
+    Raises
+    ------
+    NotIgnored
+        An AssertionError with the sentence, `seen`, and the worst `image` as it is and painted.
+    """
+    if not 0 < at_most < 1:
+        raise InputError(f"at_most is {at_most}, but a change between 0 and 1 is needed.")
+    if not len(images):
+        raise InputError("No images were given: give at least one.")
+    opened, fills = load_model(model), parse_fills(colors)
+    if opened.kind == "any":
+        raise InputError(
+            "The scores of the model may be any numbers, but at_most is a change of a score in "
+            "0..1: load the model with softmax=True or sigmoid=True."
+        )
+    name = f"the {zone}" if isinstance(zone, str) and zone in ZONES else "the zone"
+    worst: Change | None = None
+    for seen, change in looks(opened, images, zone, fills, target, seed):
+        worst = change if worst is None or change.size > worst.size else worst
+        seen = replace(seen, worst=worst.words)
+        if seen.low > at_most:
+            path = worst.save(save) if save is not None else None
+            raise NotIgnored(seen.line(name, at_most), seen, worst.picture, path)
+        if seen.high <= at_most:
+            break
+    return seen
+
+
+# ---- painting
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """The largest change of the score that painting the zone of an image made."""
+
+    size: float
+    words: str  # "stop.png, 'stop' 0.98 → 0.03 painted yellow"
+    picture: NDArray[np.uint8]  # (H, 2 W, 3)
+    n_calls: int
+
+    def save(self, where: Path | str) -> Path:
+        path = Path(where)
+        path.write_bytes(png(self.picture))
+        return path
+
+
+def looks(
+    model: Model,
+    images: Sequence[Any],
+    zone: ZoneLike,
+    fills: tuple[Fill, ...],
+    target: int | str | None,
+    seed: int,
+) -> Iterator[tuple[Seen, Change]]:
+    """Image by image in random order: what is known after it, and what it showed."""
+    interval, total, n_calls = Interval(len(images)), 0.0, 0
+    order = np.random.default_rng(seed).permutation(len(images))
+    for n, number in enumerate(order.tolist(), start=1):
+        view = model.view(images[number])
+        region = region_of(zone, number, len(images), view.pixels.shape[:2])
+        random = np.random.default_rng([seed, number])
+        change = largest_change(model, view, region, fills, target, random, number)
+        interval.add(change.size)
+        total += change.size
+        n_calls += change.n_calls
+        yield Seen(total / n, *interval.ends, n, len(images), n_calls), change
+
+
+def largest_change(
+    model: Model,
+    view: View,
+    region: NDArray[np.bool_],
+    fills: tuple[Fill, ...],
+    target: int | str | None,
+    random: np.random.Generator,
+    number: int,
+) -> Change:
+    pixels = whole_pixels(view.pixels)
+    strokes = [Stroke(part, f) for part in (region, some_of(region, random)) for f in fills]
+    painted = [Repaint((stroke,)).render(pixels, (1, 1)) for stroke in strokes]
+    scores = model(np.stack([pixels, *painted]))
+    index = class_of(model, target, scores)
+    changes = np.abs(scores[1:, index] - scores[0, index])
+    most = int(changes.argmax())
+    label = model.labels[index] if model.labels else f"class {index}"
+    words = (
+        f"{view.name or f'image {number}'}, {label!r} {scores[0, index]:.2f} → "
+        f"{scores[most + 1, index]:.2f} painted {strokes[most].fill.name}"
+    )
+    picture = np.concatenate([pixels, painted[most]], axis=1)
+    return Change(min(float(changes[most]), 1.0), words, picture, len(scores))
+
+
+def class_of(model: Model, target: int | str | None, scores: NDArray[np.float32]) -> int:
+    if target is None:
+        return int(scores[0].argmax())
+    known = list(model.labels or ())
+    if isinstance(target, str):
+        if target not in known:
+            raise InputError(
+                f"The model has no class {target!r}: give one of its labels, or its index."
+            )
+        return known.index(target)
+    if not 0 <= target < scores.shape[1]:
+        raise InputError(
+            f"The target is {target}, but the model has classes 0 to {scores.shape[1] - 1}."
+        )
+    return target
+
+
+# ---- zones
+
+ZONES = {zone.name: zone for some in KNOWN.values() for zone in some if not zone.needs_object}
+
+
+def region_of(
+    zone: ZoneLike, number: int, n_images: int, size: tuple[int, ...]
+) -> NDArray[np.bool_]:
+    """The pixels (H, W) of a zone in one image."""
+    if isinstance(zone, str) or (isinstance(zone, tuple) and len(zone) == 4):
+        return box_region(as_zone(zone), size)
+    masks = np.asarray(zone) if isinstance(zone, np.ndarray) else zone
+    one = masks if isinstance(masks, np.ndarray) and masks.ndim == 2 else None
+    if one is None:
+        if len(masks) != n_images:
+            raise InputError(f"{len(masks)} masks came for {n_images} images: give one for each.")
+        one = np.asarray(masks[number])
+    if one.shape != tuple(size):
+        raise InputError(
+            f"The mask is of shape {one.shape}, but the model is shown {size[0]} x {size[1]} "
+            "pixels: give one of that size."
+        )
+    if not one.any():
+        raise InputError("The zone is empty: mark what must be ignored.")
+    return one.astype(bool)
+
+
+def as_zone(zone: Any) -> Zone:
+    if isinstance(zone, tuple):
+        zone = ":".join(map(str, zone))
+    if zone in ZONES:
+        return ZONES[zone]
+    if ":" not in zone:
+        raise InputError(
+            f"The zone {zone!r} is unknown: give {join(list(ZONES), 'or')}, a box as in "
+            "0.7:0.7:1:1 (top:left:bottom:right), or a mask."
+        )
+    return Zone("zone", parse_box(zone, zone))
+
+
+def box_region(zone: Zone, size: tuple[int, ...]) -> NDArray[np.bool_]:
+    """The pixels whose middle lies in a zone."""
+    assert zone.box is not None
+    top, left, bottom, right = zone.box
+    rows, cols = ((np.arange(n) + 0.5) / n for n in size)
+    inside = np.outer((rows > top) & (rows < bottom), (cols > left) & (cols < right))
+    return inside if zone.inside else ~inside
+
+
+def some_of(region: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.bool_]:
+    """About half of a region, in cells; all of it where no cell meets it."""
+    cells = random.random(PARTS) < 0.5
+    rows, cols = (np.arange(n) * p // n for n, p in zip(region.shape, PARTS, strict=True))
+    part = region & cells[np.ix_(rows, cols)]
+    return part if part.any() else region
+
+
+# ---- what is known after each image
+
+
+class Interval:
+    """An interval for the mean of N numbers in 0..1 that come in random order, at every look.
+
+    A gambler bets that the next one lies above what a candidate mean leaves for it, another that it
+    lies below. If the candidate is the mean, neither gains on average. So it is too low when the
+    first one's capital has grown as it would in one case of forty, and too high by the second's.
+    """
+
+    def __init__(self, n_given: int, confidence: float = CONFIDENCE) -> None:
+        self.n_given, self.goal = n_given, 2 / (1 - confidence)
+        self.seen: list[float] = []
+        self.capital = np.ones((2, len(CANDIDATES)))  # of who bets above, below
+        self.ruled_out = np.zeros(self.capital.shape, bool)
+
+    def add(self, value: float) -> None:
+        n, total = len(self.seen), sum(self.seen)
+        left = np.clip((self.n_given * CANDIDATES - total) / (self.n_given - n), 1e-9, 1 - 1e-9)
+        # As bold as the spread so far allows; only what came before decides a bet.
+        middle = (0.5 + total) / (n + 1)
+        spread = (0.25 + sum((one - middle) ** 2 for one in self.seen)) / (n + 1)
+        bold = math.sqrt(2 * math.log(self.goal) / (spread * (n + 1) * math.log(n + 2)))
+        self.capital[0] *= 1 + np.minimum(bold, BOLDEST / left) * (value - left)
+        self.capital[1] *= 1 - np.minimum(bold, BOLDEST / (1 - left)) * (value - left)
+        self.ruled_out |= self.capital >= self.goal
+        self.seen.append(value)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Lowest and highest possible mean; the mean itself after the last one."""
+        sure = sum(self.seen) / self.n_given  # whatever is to come
+        rest = 1 - len(self.seen) / self.n_given
+        if not rest:
+            return sure, sure
+        step = CANDIDATES[1]  # the mean may lie between two candidates
+        low = CANDIDATES[~self.ruled_out[0]].min(initial=1.0) - step
+        high = CANDIDATES[~self.ruled_out[1]].max(initial=0.0) + step
+        return max(float(low), sure), min(float(high), sure + rest)

@@ -1,0 +1,575 @@
+"""An audit: what is measured of an image, and that its tables are the same whoever did the work."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import mcrise
+import planted_signs
+from mcrise import InputError, McriseError, Model, ModelError
+from mcrise.auditing import tables
+from mcrise.auditing.basics import BASICS, SHADES, basic_colors
+from mcrise.auditing.findings import Attempt
+from mcrise.auditing.looking import Task, energies, half_maps, look, repaint
+from mcrise.auditing.protocol import Protocol
+from mcrise.auditing.runner import audit, some_of_each
+from mcrise.auditing.zones import (
+    NINTHS,
+    box_share,
+    covered,
+    mask_share,
+    onto_raster,
+    parse_zones,
+    zone_shares,
+)
+from mcrise.brief import Brief
+from mcrise.images import Geometry, View, png
+from mcrise.masks import Plan
+from mcrise.record import Record
+from mcrise.study.datasets import Example
+from mcrise.study.storage import Storage
+from planted_signs import LABELS, SIZE, make_collection
+
+HERE = Path(__file__).parent
+ZONES = parse_zones("thirds,rim", False)
+BRIEF = Brief(n_masks=256, grid=(6, 6), mask_prob=0.3)
+GIVEN = {"n_masks": 128, "grid": 6, "mask_prob": 0.3}
+FOLDERS = ("images", "findings", "maps", "attempts")
+
+
+def picture(pixels=None):
+    blank = np.full((SIZE, SIZE, 3), 128, np.uint8)
+    return Geometry().view(blank if pixels is None else pixels)
+
+
+def looked(view, predict=planted_signs.signs, brief=BRIEF, truth=None, **example):
+    model = Model(predict)
+    if predict is planted_signs.signs:
+        model = planted_signs.model
+    zones = parse_zones("thirds,rim", bool(example))
+    task = Task(0, Example("a.png", "a.png", **example), truth)
+    return look(view, model, replace(brief, target=truth), zones, task)
+
+
+def files(folder):
+    """The tables of an audit, and their bytes."""
+    found = [file for name in FOLDERS for file in sorted((folder / name).rglob("*.parquet"))]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in found}
+
+
+def classes(folder):
+    return {looks.target: looks for looks in tables.read_classes(Storage(folder))}
+
+
+# ---- numbers of maps
+
+
+def test_the_raster_has_the_means_of_its_cells():
+    """Also of images that are smaller than it, and not square."""
+    rng = np.random.default_rng(0)
+    for size in ((64, 96), (17, 45), (8, 31)):
+        values = rng.random(size)
+        assert onto_raster(values).shape == (32, 32)
+        assert onto_raster(values).mean() == pytest.approx(values.mean())
+    large = np.kron(np.arange(1024.0).reshape(32, 32), np.ones((3, 2)))
+    np.testing.assert_allclose(onto_raster(large), np.arange(1024.0).reshape(32, 32))
+
+
+def noise_record(seed, n_chunks=2):
+    """Scores that have nothing to do with the masks."""
+    rng = np.random.default_rng(seed)
+    plan = Plan((16, 16), grid=(4, 4), mask_prob=0.3, seed=seed)
+    scores = {c: rng.random((64, 2), np.float32) for c in range(n_chunks)}
+    untouched = np.array([0.5, 0.5], np.float32)
+    return Record(plan, picture(np.zeros((16, 16, 3), np.uint8)), untouched, scores=scores,
+                  kind="independent")  # fmt: skip
+
+
+def test_noise_has_no_energy_on_average():
+    """Products of two halves of the masks: squares would be far above zero."""
+    found = [half_maps(noise_record(seed), 0) for seed in range(120)]
+    products = np.array([energies(*halves) for halves in found])
+    squares = np.array([energies(one, one) for one, _ in found])
+    error = products.std(axis=0) / math.sqrt(len(products))
+    assert (np.abs(products.mean(axis=0)) < 3 * error).all()
+    assert (squares.mean(axis=0) > 20 * error).all()
+
+
+def test_what_any_fill_does_is_presence_and_what_one_does_is_color():
+    """A model that sees whether a corner is as it was, and one that sees how red it is."""
+
+    def presence(images):
+        corner = images[:, :8, :8].astype(np.float64)
+        kept = np.exp(-np.abs(corner - 128).mean(axis=(1, 2, 3)) / 64)
+        return np.stack([kept, 1 - kept], axis=1)
+
+    def redness(images):
+        corner = images[:, :8, :8].astype(np.float64) / 255
+        red = 0.5 + 0.4 * (corner[..., 0] - corner[..., 1]).mean(axis=(1, 2))
+        return np.stack([red, 1 - red], axis=1)
+
+    brief = replace(BRIEF, n_masks=1024, fills="red,#00ff00")
+    for predict, low, high in ((presence, -0.05, 0.1), (redness, 0.9, 1.05)):
+        facts = looked(picture(), predict, brief, truth=0).facts
+        share = facts["color"] / (facts["color"] + facts["presence"])
+        assert low < share < high
+
+
+def test_effects_are_where_the_model_looks_and_in_its_colors():
+    pixels = np.full((SIZE, SIZE, 3), 128, np.uint8)
+    pixels[8:16, 8:16] = (220, 20, 30)
+    found = looked(picture(pixels), truth=0)
+    zones = [zone.name for zone in ZONES]
+    effect = found.arrays["zone_effect"]  # (Z, K), fills red green blue white black
+    center = effect[zones.index("center")]
+    assert abs(center[0]) < 0.1  # it is red already
+    assert (center[1:] < -0.06).all()
+    assert np.abs(effect[zones.index("upper right")]).max() < 0.1
+    energy = found.arrays["zone_energy"]
+    assert energy[zones.index("center")] > 0.3 * energy[:9].sum()
+    assert energy[:9].sum() == pytest.approx(found.facts["presence"] + found.facts["color"])
+    own = dict(zip(BASICS, found.arrays["own_effect"], strict=True))
+    np.testing.assert_allclose(own["red"], center, atol=0.05)  # where it is red is the center
+    assert np.isnan(own["green"]).all()
+    share = dict(zip(BASICS, found.arrays["own_share"], strict=True))
+    assert share["red"] == pytest.approx(1 / 9)
+    assert share["gray"] == pytest.approx(8 / 9)
+
+
+def test_colors_turned_or_gone_are_asked_about():
+    pixels = np.full((SIZE, SIZE, 3), 128, np.uint8)
+    pixels[8:16, 8:16] = (220, 20, 30)
+    facts = looked(picture(pixels)).facts
+    assert LABELS[facts["predicted"]] == "red"
+    assert [LABELS[facts[name]] for name in ("gray", "hue120", "hue240")] == ["plain"] * 3
+
+
+def test_a_mistake_for_want_of_a_color_is_put_right_by_painting_it():
+    """The center should be red and is gray: it was to be `red`, and the model says `plain`."""
+    facts = looked(picture(), truth=0).facts
+    assert (facts["target"], LABELS[facts["predicted"]]) == (0, "plain")
+    assert facts["righted"] == "missing color"
+    assert "the center with red" in facts["righted_sentence"]
+
+
+def test_the_smallest_repaint_that_changes_the_decision_is_kept():
+    pixels = np.full((SIZE, SIZE, 3), 128, np.uint8)
+    pixels[8:16, 8:16] = (220, 20, 30)
+    facts = looked(picture(pixels)).facts
+    assert facts["flip"] == "color"
+    assert facts["flip_to"] == LABELS.index("plain")
+    assert facts["flip_share"] < 0.3
+    assert "then says 'plain'" in facts["flip_sentence"]
+    assert facts["righted"] is None  # it was right
+
+
+def test_a_wrong_image_has_maps_of_both_classes():
+    found = looked(picture(), truth=0)
+    assert found.arrays["maps"].shape == (2, 5, 32, 32)
+    assert looked(picture(), truth=2).arrays["maps"].shape == (1, 5, 32, 32)
+    assert {row["target"] for row in found.findings} >= {0}
+
+
+def test_each_image_has_masks_of_its_own_and_the_same_in_every_audit():
+    """Noise that images shared would not average out; two audits are compared image by image."""
+    one, other = Protocol(BRIEF), Protocol(BRIEF, keep_records=True)
+    seeds = {one.brief_of(name, None).seed for name in ("a.png", "b.png", "c.png")}
+    assert len(seeds) == 3
+    assert one.brief_of("a.png", 1).seed == other.brief_of("a.png", None).seed
+    assert Protocol(replace(BRIEF, seed=1)).brief_of("a.png", None).seed not in seeds
+
+
+# ---- basic colors
+
+
+def test_basic_colors_are_what_people_call_them():
+    named = {
+        "red": (200, 30, 40), "blue": (30, 80, 160), "yellow": (240, 190, 0),
+        "green": (60, 120, 50), "white": (245, 245, 240), "black": (15, 15, 15),
+        "gray": (120, 120, 122), "orange": (240, 130, 20), "pink": (250, 150, 190),
+        "brown": (100, 60, 20), "purple": (110, 40, 140), "turquoise": (30, 190, 180),
+    }  # fmt: skip
+    image = np.array([list(named.values())], np.uint8)
+    assert [BASICS[n] for n in basic_colors(image)[0]] == list(named)
+
+
+def test_the_shades_are_those_of_the_survey():
+    from matplotlib.colors import XKCD_COLORS
+
+    assert {shade for some in SHADES.values() for shade in some} <= set(XKCD_COLORS.values())
+    for name, shades in SHADES.items():
+        plain = XKCD_COLORS[f"xkcd:{name.replace('gray', 'grey')}"]
+        assert plain in shades
+
+
+# ---- zones
+
+
+def test_ninths_cover_the_image_once_and_the_object_has_the_background_as_its_rest():
+    own = covered((0.1, 0.2, 0.55, 0.9))
+    shares = zone_shares((*NINTHS, *parse_zones("rim", True)), own)
+    np.testing.assert_allclose(shares[:9].sum(axis=0), 1)
+    np.testing.assert_allclose(shares[-2] + shares[-1], 1)
+    assert shares[-2].mean() == pytest.approx(0.45 * 0.7)
+    assert shares[9].mean() == pytest.approx(1 - 0.75**2)  # the rim
+    assert np.isnan(zone_shares(parse_zones("object", True), None)).all()
+
+
+def test_a_box_is_where_the_model_sees_it():
+    """It is shown the middle 40 x 40 pixels of 60 x 40: rows 10 to 50 of the original."""
+    view = View(np.zeros((20, 20, 3), np.uint8), (60, 40), (10.0, 0.0, 50.0, 40.0))
+    share = box_share((10, 0, 30, 10), view)
+    np.testing.assert_allclose(share, covered((0, 0, 0.5, 0.25)))
+    mask = np.zeros((60, 40), np.uint8)
+    mask[10:30, :10] = 255
+    np.testing.assert_allclose(mask_share(png(np.dstack([mask] * 3)), view), share)
+
+
+def test_where_the_object_is_follows_from_its_box():
+    found = looked(picture(), box=(8, 8, 16, 16))  # the center ninth
+    effect, energy = found.arrays["zone_effect"], found.arrays["zone_energy"]
+    np.testing.assert_allclose(effect[-2], effect[4])
+    assert energy[-2] + energy[-1] == pytest.approx(energy[:9].sum())
+
+
+@pytest.mark.parametrize(
+    ("zones", "said"),
+    [
+        ("thirds,edge", "The zone 'edge' is unknown: give thirds, rim, object"),
+        ("thirds,thirds", "there twice"),
+        ("a=0:0:1", "no part of an image"),
+        ("a=0.5:0:0.4:1", "no part of an image"),
+        ("a=0:0:1:2", "no part of an image"),
+        ("", "No zones were given"),
+        ("object", "says nothing of where its objects are"),
+    ],
+)
+def test_zones_that_cannot_be_are_refused(zones, said):
+    with pytest.raises(InputError, match=said):
+        parse_zones(zones, has_objects=False)
+
+
+@pytest.mark.parametrize("box", [(0, 0, 25, 10), (-1, 0, 5, 5), (5, 5, 5, 9), (0, 0, 10, 99)])
+def test_a_box_outside_of_the_image_is_refused(box):
+    with pytest.raises(InputError, match="it has 24 rows and 24 columns: give a box inside"):
+        looked(picture(), box=box)
+
+
+def test_a_mask_of_another_size_is_refused(tmp_path):
+    Image.fromarray(np.zeros((9, 9), np.uint8)).save(tmp_path / "mask.png")
+    with pytest.raises(InputError, match="mask is 9 x 9 pixels, but the image is 24 x 24"):
+        looked(picture(), mask=str(tmp_path / "mask.png"))
+    (tmp_path / "mask.png").write_bytes(b"no picture")
+    with pytest.raises(InputError, match="mask is no image"):
+        looked(picture(), mask=str(tmp_path / "mask.png"))
+
+
+# ---- the second stage
+
+
+def test_an_attempt_paints_its_region_and_the_same_patch_elsewhere():
+    region, elsewhere = np.zeros((2, 32, 32), bool)
+    region[11:21, 11:21], elsewhere[:10, :10] = True, True
+    attempt = Attempt("k", 0, 7, 0, 0, 1, region, (elsewhere,))
+    model = Model(planted_signs.signs, labels=LABELS)
+    task = Task(7, Example("a.png", "a.png"), 0, (attempt,))
+    said = repaint(picture(), model, BRIEF, task)
+    ((after, predicted, (control,)),) = said.after.values()
+    assert said.was == LABELS.index("plain")
+    assert predicted == LABELS.index("red")
+    assert after > said.before + 0.5
+    assert control == pytest.approx(said.before, abs=0.01)
+
+
+# ---- an audit
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """An audit by a model in memory, 12 images a class."""
+    folder = tmp_path_factory.mktemp("whole")
+    data = make_collection(folder / "data", 12)
+    audit(data, planted_signs.model, out=folder / "out", **GIVEN)
+    return folder
+
+
+def test_classes_are_read_as_arrays(whole):
+    found = classes(whole / "out")
+    assert {t: len(looks.image) for t, looks in found.items()} == {0: 12, 1: 12, 2: 12}
+    for target, looks in found.items():
+        assert looks.names[0] == f"{LABELS[target]}/000.png"
+        assert (looks.truth == target).all()
+        assert looks.maps.shape == looks.errors.shape == (12, 5, 32, 32)
+        assert looks.pixels.shape == (12, 32, 32, 3)
+        assert len(set(looks.group)) == 12  # each its own
+    sticker = found[1]
+    assert (sticker.predicted == 1).all()
+    assert (sticker.gray != 1).all()
+    mean = sticker.maps.mean(axis=0)
+    assert mean[2, 22:, 22:].mean() < -0.1  # blue on the sticker
+    assert abs(mean[2, :10, :10].mean()) < 0.02
+    asked = tables.read_asked(Storage(whole / "out"))
+    assert (asked.mask_prob, asked.why, asked.n_masks, asked.n_images) == (0.3, "", 128, 36)
+    assert asked.label(1) == "sticker"
+    with pytest.raises(InputError, match="no images of 'class 7'"):
+        tables.read_class(Storage(whole / "out"), 7)
+
+
+def test_a_class_s_findings_are_tried_in_its_other_half(whole):
+    answers = tables.read_answers(Storage(whole / "out"))
+    sticker = classes(whole / "out")[1]
+    said = [one for (image, _), one in answers.items() if image in sticker.image]
+    assert said
+    assert min(one.after - one.before for one in said) < -0.3
+
+
+def test_pandas_polars_and_duckdb_read_the_tables(whole):
+    import duckdb
+    import pandas
+    import polars
+
+    out = whole / "out"
+    by_pandas = pandas.read_parquet(out / "maps").sort_values("image")
+    by_polars = polars.read_parquet(out / "maps/**/*.parquet", hive_partitioning=True).sort("image")
+    by_duckdb = duckdb.sql(f"SELECT * FROM '{out}/maps/*/*.parquet' ORDER BY image")
+    looks = classes(out)
+    known = {i: m for one in looks.values() for i, m in zip(one.image, one.maps, strict=True)}
+    columns = by_duckdb.fetchnumpy()
+    for values in (by_pandas["values"], by_polars["values"].to_list(), columns["values"]):
+        for n, one in enumerate(values):
+            np.testing.assert_array_equal(np.ravel(one), known[n].ravel())
+    assert columns["class"].tolist() == by_polars["class"].to_list()
+    for table in ("images", "findings"):
+        n = pandas.read_parquet(out / table).shape
+        assert polars.read_parquet(out / f"{table}/**/*.parquet", hive_partitioning=True).shape == n
+        assert duckdb.sql(f"SELECT * FROM '{out}/{table}/*/*.parquet'").shape == n
+
+
+def test_pieces_are_gone_when_there_are_tables_and_nothing_is_asked_again(whole):
+    assert not list((whole / "out" / "pieces").iterdir())
+    (whole / "out" / "figures.json").unlink()
+    before = files(whole / "out")
+
+    def silent(images):
+        raise AssertionError("nothing is left to ask")
+
+    model = replace(planted_signs.model, predict=silent)
+    found = audit(whole / "data", model, out=whole / "out", **GIVEN)
+    assert (found.n_images, found.n_failed) == (36, 0)
+    assert files(whole / "out") == before
+    for name in ("figures.json", "summary.md", "audit.html"):
+        assert (whole / "out" / name).exists()
+    assert "\n".join(found.summary) + "\n" == (whole / "out" / "summary.md").read_text()
+
+
+def test_another_audit_in_the_folder_is_refused_unless_overwritten(tmp_path, monkeypatch):
+    data = make_collection(tmp_path / "data", 1)
+    given = {**GIVEN, "n_masks": 64, "out": tmp_path / "out"}
+    audit(data, planted_signs.model, **given)
+    with pytest.raises(InputError, match=r"holds another audit \(other settings\)"):
+        audit(data, planted_signs.model, **{**given, "seed": 3})
+    with monkeypatch.context() as other:
+        other.setattr("mcrise.auditing.runner.VERSION", "99")
+        with pytest.raises(InputError, match=r"other mcrise\)"):
+            audit(data, planted_signs.model, **given)
+    (tmp_path / "out" / "mine.txt").write_text("kept")
+    audit(data, planted_signs.model, **{**given, "seed": 3, "overwrite": True})
+    assert (tmp_path / "out" / "mine.txt").exists()
+    note = tmp_path / "out" / "audit.json"
+    note.write_text(json.dumps({**json.loads(note.read_text()), "format": 2}))
+    with pytest.raises(InputError, match=r"has format 2 .* but this mcrise reads format 1"):
+        tables.read_asked(Storage(tmp_path / "out"))
+    with pytest.raises(InputError, match="holds no audit"):
+        tables.read_asked(Storage(tmp_path))
+
+
+def test_one_image_is_an_audit_too(tmp_path):
+    data = make_collection(tmp_path / "data", 1)
+    found = audit(data, planted_signs.model, out=tmp_path / "out", images=1, **GIVEN)
+    assert found.n_images == 1
+    assert sum(len(looks.image) for looks in classes(tmp_path / "out").values()) == 1
+
+
+def test_an_image_that_fails_ends_the_audit_or_is_left_out(tmp_path):
+    data = make_collection(tmp_path / "data", 1)
+    (data / "red" / "000.png").write_bytes(b"no picture")
+    with pytest.raises(InputError, match=r"red/000\.png: .* --keep-going skips such images"):
+        audit(data, planted_signs.model, out=tmp_path / "out", **GIVEN)
+    found = audit(data, planted_signs.model, out=tmp_path / "out", keep_going=True, **GIVEN)
+    assert (found.n_images, found.n_failed) == (3, 1)
+    assert set(classes(tmp_path / "out")) == {1, 2}
+    (row,) = tables.read_failed(Storage(tmp_path / "out"))
+    assert row["name"] == "red/000.png"
+    assert "is not an image" in row["error"]
+
+
+def test_where_all_images_fail_each_has_its_reason(tmp_path):
+    data = make_collection(tmp_path / "data", 1)
+    for file in data.rglob("*.png"):
+        file.write_bytes(b"no picture")
+    given = {**GIVEN, "mask_prob": "auto", "keep_going": True}
+    found = audit(data, planted_signs.model, out=tmp_path / "out", **given)
+    assert (found.n_images, found.n_failed, found.summary) == (3, 3, ())
+    assert len(tables.read_failed(Storage(tmp_path / "out"))) == 3
+
+
+def test_a_model_that_raises_is_named_with_the_image_and_nothing_is_lost(tmp_path):
+    data = make_collection(tmp_path / "data", 1)
+
+    Image.new("RGB", (27, SIZE)).save(data / "sticker" / "000.png")  # the last
+
+    def broken(images):
+        if images.shape[2] == 27:
+            raise RuntimeError("out of order")
+        return planted_signs.signs(images)
+
+    model = replace(planted_signs.model, predict=broken)
+    given = {**GIVEN, "out": tmp_path / "out"}
+    with pytest.raises(ModelError, match=r"sticker/000\.png: .*out of order"):
+        audit(data, model, **given, retries=1)
+    pieces = sorted((tmp_path / "out" / "pieces").glob("*.npz"))
+    assert len(pieces) == 2
+    pieces[0].write_bytes(b"PK\3\4 torn")
+    (data / "sticker" / "000.png").unlink()
+    Image.new("RGB", (SIZE, SIZE)).save(data / "sticker" / "000.png")
+    with pytest.raises(McriseError, match=r"000000\.npz is damaged: remove it"):
+        audit(data, model, **given)
+    pieces[0].unlink()
+    assert audit(data, model, **given).n_failed == 0
+
+
+def test_boxes_and_groups_of_a_table_come_through(tmp_path):
+    data = make_collection(tmp_path / "data", 4)
+    rows = [f"{label}/{n:03d}.png,{label},{n // 2},{8},{8},{16},{16}"
+            for label in LABELS for n in range(4)]  # fmt: skip
+    rows[0] = "red/000.png,red,0,,,,"  # nothing is known of this one
+    (data / "list.csv").write_text("\n".join(["path,label,clip,x1,y1,x2,y2", *rows]))
+    audit(data / "list.csv", planted_signs.model, out=tmp_path / "out", group="clip", **GIVEN)
+    red = classes(tmp_path / "out")[0]
+    assert len(set(red.group)) == 2
+    assert np.isnan(red.zone_energy[0, -2:]).all()
+    assert np.isnan(red.zone_effect[0, -2:]).all()
+    share = np.nansum(red.zone_energy[:, -2]) / np.nansum(red.zone_energy[1:, :9])
+    assert share > 0.3  # what makes it red is in the box
+    assert tables.read_asked(Storage(tmp_path / "out")).zones[-2:] == ("object", "background")
+
+
+def test_records_are_kept_on_request_and_say_the_same(tmp_path):
+    data = make_collection(tmp_path / "data", 1)
+    audit(data, planted_signs.model, out=tmp_path / "out", keep_records=True, **GIVEN)
+    plain = classes(tmp_path / "out")[2]
+    record = mcrise.load(tmp_path / "out" / "records" / f"{plain.image[0]:06d}.npz")
+    assert (record.n_masks, record.plan.mask_prob) == (128, 0.3)
+    maps = record.maps(2, "centered")
+    np.testing.assert_allclose(onto_raster(maps.values), plain.maps[0], atol=1e-3)
+
+
+def test_one_mask_prob_is_chosen_for_all_and_written_down(tmp_path):
+    data = make_collection(tmp_path / "data", 3)
+    given = {**GIVEN, "mask_prob": "auto", "keep_records": True}
+    audit(data, planted_signs.model, out=tmp_path / "out", **given)
+    asked = tables.read_asked(Storage(tmp_path / "out"))
+    assert asked.why.startswith(f"mask_prob {asked.mask_prob:g} for all images: on 8 of them")
+    records = [mcrise.load(file) for file in (tmp_path / "out" / "records").glob("*.npz")]
+    assert {record.plan.mask_prob for record in records} == {asked.mask_prob}
+    assert len(records) == 9
+
+
+def test_at_most_so_many_of_each_class_are_drawn():
+    examples = [Example(f"{n}", f"{n:02d}", "ab"[n % 3 == 0]) for n in range(30)]
+    some = some_of_each(examples, 4, 0)
+    assert [sum(one.label == label for one in some) for label in "ab"] == [4, 4]
+    assert some == sorted(some, key=lambda one: one.name) == some_of_each(examples, 4, 0)
+    assert some != some_of_each(examples, 4, 1)
+    assert len(some_of_each(examples, 15, 0)) == 25
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"fills": "auto"}, {"fills": "octarine"}, {"batch_size": "auto"}, {"zones": "edge"},
+     {"images": 0}, {"per_class": 0}, {"workers": 0}, {"workers": 2}, {"mask_prob": 1.0},
+     {"group": "clip"}, {"masks": "nowhere"}],
+)  # fmt: skip
+def test_settings_that_cannot_be_are_refused_before_any_work(tmp_path, wrong):
+    data = make_collection(tmp_path / "data", 1)
+    with pytest.raises(InputError):
+        audit(data, planted_signs.model, out=tmp_path / "out", **wrong)
+    assert not (tmp_path / "out").exists()
+
+
+# ---- the command
+
+
+def command(data, out, *more, spec="planted_signs:model"):
+    return [
+        sys.executable, "-m", "mcrise", "audit", str(data), "--model", spec, "--n-masks", "128",
+        "--grid", "6x6", "--mask-prob", "0.3", "--out", str(out), *more,
+    ]  # fmt: skip
+
+
+def test_workers_and_a_killed_driver_leave_the_same_bytes(whole, tmp_path):
+    """Killed twice in the middle, once as measuring turns into trying; finished by two workers."""
+    out = tmp_path / "out"
+    calls = {**os.environ, "MCRISE_TEST_CALLS": str(tmp_path / "calls")}
+    given = command(whole / "data", out, "--workers", "2", spec="planted_signs:counted")
+    for n_pieces in (8, 37):
+        process = subprocess.Popen(given, cwd=HERE, env=calls, stderr=subprocess.PIPE)
+        end = time.monotonic() + 120
+        while len(list((out / "pieces").glob("*"))) < n_pieces and process.poll() is None:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert process.poll() is None, process.communicate()
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    done = subprocess.run(given, cwd=HERE, env=calls, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "All images are measured" in done.stderr
+    assert files(out) == files(whole / "out")
+    assert (out / "figures.json").read_bytes() == (whole / "out" / "figures.json").read_bytes()
+
+
+def test_the_cost_is_told_before_it_starts(tmp_path):
+    data = make_collection(tmp_path / "data", 1)
+    done = subprocess.run(
+        command(data, tmp_path / "out", "--workers", "1"), cwd=HERE, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    first = done.stderr.splitlines()[0]
+    assert first.startswith("3 images: about 564 calls of the model, about ")
+    assert "with 1 worker" in first
+
+
+def test_bad_input_is_one_sentence(tmp_path):
+    data = make_collection(tmp_path / "data", 1)
+    (data / "box.csv").write_text("path,label,x1,y1,x2,y2\nred/000.png,red,0,0,99,9\n")
+    for given, said in (
+        ([data, "--zones", "edge"], "The zone 'edge' is unknown"),
+        ([data / "box.csv", "--workers", "1"], "red/000.png: Its box goes from row 0 to 9"),
+    ):
+        done = subprocess.run(
+            command(given[0], tmp_path / "out", "--quiet", *given[1:]),
+            cwd=HERE, capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 2, done.stderr
+        assert said in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_label_that_the_model_does_not_have_is_refused(tmp_path):
+    data = make_collection(tmp_path / "data", 1)
+    (data / "list.csv").write_text("red/000.png,giraffe\n")
+    with pytest.raises(InputError, match="'giraffe', but the model has no such class"):
+        audit(data / "list.csv", planted_signs.model, out=tmp_path / "out")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="holds no images"):
+        audit(tmp_path / "empty", planted_signs.model, out=tmp_path / "out")

@@ -1,0 +1,190 @@
+"""`audit.html`: one file that asks nobody, shows all classes, and opens images when served."""
+
+import re
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from playwright.sync_api import sync_playwright
+from starlette.testclient import TestClient
+
+import mcrise
+from mcrise.auditing import page as audit_page
+from mcrise.auditing.page import render
+from mcrise.page.app import create_app
+from mcrise.page.jobs import Jobs
+from mcrise.report import digest
+from planted import PatchModel, photo
+from planted_folder import LABELS, planted_looks, write_audit
+
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+HOSTILE = "<img src=x onerror=alert(1)>\"'&"
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # Playwright's own pipes
+
+
+class Seen(HTMLParser):
+    """Tags with their attributes, and all text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.text += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    looks = [planted_looks(0, corner=0.4), planted_looks(1, right=0.75), planted_looks(2, n=5)]
+    return write_audit(tmp_path_factory.mktemp("audit") / "one", looks)
+
+
+def test_the_page_tells_each_class_its_figures_and_its_images(folder):
+    text = render(folder)
+    seen = Seen(text)
+    opened = [one["id"] for one in seen.all("details")]
+    assert opened == ["class-0", "class-1", "class-2"]
+    assert [one["href"] for one in seen.all("a")] == [f"#{id}" for id in opened]
+    assert seen.text.count("The lower right part") == 1  # of 'stop' alone
+    assert "6 of 24 are wrong; a repaint of a finding puts 0 right." in seen.text
+    assert "Too few images: 5 images, and 12 are needed (7 more)." in seen.text
+    assert "taken for keep left." in seen.text
+    sortable = [float(x) for x in re.findall(r'<td data-sort="([-\d.]+)"', text)]
+    assert len(sortable) == 4 * 7  # classes and all of them, by column
+
+
+def test_the_page_asks_nobody_and_runs_only_what_is_its_own(folder):
+    text = render(folder)
+    assert not re.search(r'(?:src|href)="(?!data:|#)', text)
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1]
+    script = re.search(r'<script type="module">(.*?)</script>', text, re.DOTALL)[1]
+    assert f"style-src {digest(style)}; script-src {digest(script)};" in text
+    assert "import " not in script
+    assert " style=" not in text  # a policy that names the style forbids it
+
+
+def test_html_in_names_is_shown_as_text(tmp_path):
+    looks = planted_looks(0)
+    looks = replace(looks, names=(HOSTILE, *looks.names[1:]))
+    folder = write_audit(tmp_path / HOSTILE.replace("/", ""), [looks], (HOSTILE, "a", "b"))
+    text = render(folder)
+    seen = Seen(text)
+    assert "<img src=x" not in text
+    assert HOSTILE in seen.text
+    assert all(one["src"].startswith("data:image/webp;base64,") for one in seen.all("img"))
+
+
+def test_pictures_are_limited_whatever_the_number_of_images(folder, monkeypatch):
+    n_maps = 3 * 4 + 1  # of three classes: the mean image and three fills; and the scale
+    monkeypatch.setattr(audit_page, "MOST_PICTURES", 18)
+    seen = Seen(render(folder))
+    assert len(seen.all("img")) - n_maps <= 18
+    assert len(seen.all("img")) > n_maps
+    monkeypatch.setattr(audit_page, "MOST_DRAWN", 1)
+    assert "Its maps are in the tables." in Seen(render(folder)).text
+
+
+def test_a_single_image_and_a_model_without_labels_make_a_page_too(tmp_path):
+    folder = write_audit(tmp_path / "one", [planted_looks(0, n=1)], labels=None)
+    assert "class 0" in Seen(render(folder)).text
+
+
+# ---- served
+
+
+@pytest.fixture
+def client(folder, tmp_path):
+    model = mcrise.Model(PatchModel(slice(0, 8), slice(0, 8)), identity="planted")
+    record = mcrise.explain(photo(32, 32), model, n_masks=64, mask_prob=0.3)
+    (folder / "records/000003.npz").write(saved(record, tmp_path))
+    jobs = Jobs(tmp_path / "data", {"patch": model})
+    app = create_app(jobs, audit=folder)
+    with TestClient(app, base_url="http://127.0.0.1:8700") as client:
+        yield client
+    jobs.close()
+
+
+def saved(record, tmp_path):
+    record.save(tmp_path / "run.npz")
+    return (tmp_path / "run.npz").read_bytes()
+
+
+def test_an_image_with_a_record_opens_in_the_workbench_once(client):
+    page = client.get("/audit.html")
+    assert page.headers["content-security-policy"].startswith(audit_page.POLICY)
+    links = {one["href"] for one in Seen(page.text).all("a")} - {f"#class-{n}" for n in range(3)}
+    assert links == {"/audit/3"}
+    there = client.get("/audit/3", follow_redirects=False)
+    assert there.status_code == 303
+    id = there.headers["location"].removeprefix("/#")
+    assert client.get("/audit/3", follow_redirects=False).headers["location"] == f"/#{id}"
+    (job,) = client.get("/api/jobs").json()
+    assert (job["id"], job["name"], job["state"], job["n_masks"]) == (id, "003.png", "done", 64)
+    assert client.get(f"/api/jobs/{id}/record").json()["size"] == [32, 32]
+    assert client.get(f"/api/jobs/{id}/reading").status_code == 200
+    assert client.post(f"/api/jobs/{id}/trials").status_code == 200  # its model is served
+
+
+def test_what_the_audit_has_no_record_of_is_a_sentence(client):
+    found = client.get("/audit/4")
+    assert found.status_code == 404
+    assert "--keep-records" in found.json()["detail"]
+    assert client.get("/audit/-1").status_code == 422
+
+
+def test_the_figures_are_served_and_refused_where_there_is_no_audit(client, tmp_path):
+    told = client.get("/api/audit").json()
+    assert [one["label"] for one in told["classes"]] == list(LABELS)
+    assert told["classes"][0]["effects"][2] > 0 > told["classes"][0]["effects"][0]
+    assert told["fills"][2] == {"name": "yellow", "swatch": "#ffff00"}
+    client.app.state.audit = None
+    assert client.get("/audit.html").status_code == 404
+
+
+# ---- in a browser
+
+
+def test_classes_are_sorted_and_opened_by_keyboard_in_a_browser(folder, tmp_path):
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    file = tmp_path / "audit.html"
+    file.write_text(render(folder), encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        page = browser.new_page(viewport={"width": 360, "height": 800})
+        wrong = []
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto(file.as_uri())
+
+        def names():
+            return page.locator(".classes tbody th").all_inner_texts()
+
+        by_color = page.get_by_role("button", name="color")
+        by_color.focus()
+        page.keyboard.press("Enter")
+        assert (names()[0], names()[-1]) == ("stop", "all classes")
+        page.keyboard.press("Enter")
+        assert (names()[2], names()[-1]) == ("stop", "all classes")
+        page.get_by_role("button", name="class").click()
+        assert names() == ["keep left", "stop", "yield", "all classes"]
+        page.get_by_role("link", name="yield").press("Enter")
+        assert page.locator("details[open] summary b").all_inner_texts() == ["yield"]
+        shown = page.locator("details[open] img").evaluate_all(
+            "images => images.map((image) => image.complete && image.naturalWidth > 0)"
+        )
+        assert shown
+        assert all(shown)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert wrong == []
+        browser.close()

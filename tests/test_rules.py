@@ -1,0 +1,221 @@
+"""Rules hold, are violated or undecided as their figures say, and bad ones are a sentence."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+import mcrise
+from mcrise.auditing.rules import Rule, check_rules, decide, overall_state, read_rules
+from mcrise.auditing.statistics import Figure
+from mcrise.auditing.verdicts import as_github, as_junit
+from mcrise.cli.check import check
+from planted_folder import LABELS, planted_looks, write_audit
+
+CLEAN = """
+[[rule]]
+name = "the corner is ignored"
+measure = "zone_effect"
+zone = "lower right"
+at_most = 0.1
+"""
+
+
+@pytest.fixture(scope="module")
+def audits(tmp_path_factory):
+    """An audit of a model that uses the corner for one class, and of one that does not."""
+    folder = tmp_path_factory.mktemp("audits")
+    used = [planted_looks(0, corner=0.4), planted_looks(1, right=0.75), planted_looks(2)]
+    unused = [planted_looks(0), planted_looks(1), planted_looks(2)]
+    write_audit(folder / "shortcut", used)
+    write_audit(folder / "twin", unused)
+    return folder
+
+
+def run(audits, name, rules, *options):
+    file = audits / "rules.toml"
+    file.write_text(rules)
+    return CliRunner().invoke(check, [str(audits / name), "--rules", str(file), *options])
+
+
+def rule(**given):
+    return Rule(1, **{"measure": "accuracy", "at_most": 0.05, **given})
+
+
+# ---- verdicts
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "state"),
+    [(0.01, 0.05, "holds"), (0.051, 0.09, "violated"), (0.03, 0.07, "undecided")],
+)
+def test_an_interval_on_one_side_of_the_limit_decides(low, high, state):
+    figure = Figure((low + high) / 2, low, high, 100)
+    assert decide(rule(), figure, 1)[0] == state
+    flipped = Figure(-figure.value, -high, -low, 100)
+    assert decide(rule(at_most=None, at_least=-0.05), flipped, 1)[0] == state
+
+
+def test_both_limits_count():
+    inside, above = Figure(0.5, 0.45, 0.55, 30), Figure(0.5, 0.1, 0.55, 30)
+    both = rule(at_most=0.6, at_least=0.4)
+    assert decide(both, inside, 1)[0] == "holds"
+    assert decide(both, above, 1)[0] == "undecided"
+
+
+def test_so_many_more_images_would_tell_as_make_the_interval_narrow_enough():
+    """0.02 wide on its side, 0.01 from the limit: half as wide takes 4 times the images."""
+    state, more = decide(rule(), Figure(0.04, 0.02, 0.06, 500), 1)
+    assert (state, more) == ("undecided", 1500)
+    assert decide(rule(), Figure(0.05, 0.03, 0.07, 500), 1) == ("undecided", None)
+    assert decide(rule(), Figure(0.04, float("nan"), float("nan"), 1), 1) == ("undecided", None)
+
+
+def test_one_of_many_figures_needs_a_wider_interval_to_violate_a_rule_but_not_to_hold():
+    figure = Figure(0.09, 0.052, 0.128, 1000)
+    assert decide(rule(), figure, 1)[0] == "violated"
+    assert decide(rule(), figure, 200)[0] == "undecided"
+    assert decide(rule(), Figure(0.03, 0.01, 0.05, 1000), 200)[0] == "holds"
+
+
+def test_a_planted_corner_violates_in_its_class_alone_and_the_twin_holds(audits):
+    found = run(audits, "shortcut", CLEAN)
+    assert found.exit_code == 3
+    assert found.output.count("violated") == 1
+    assert "'stop': the change of the score by yellow on the lower right" in found.output
+    found = run(audits, "twin", CLEAN)
+    assert (found.exit_code, found.output.splitlines()[0]) == (0, "HOLDS: the corner is ignored")
+
+
+def test_the_exit_code_is_that_of_the_worst_verdict(audits):
+    undecided = CLEAN.replace("0.1", "0.9") + (
+        '[[rule]]\nmeasure = "accuracy"\nclass = "yield"\nat_least = 0.8\n'
+    )
+    assert run(audits, "shortcut", undecided).exit_code == 4
+    found = run(audits, "shortcut", undecided + CLEAN, "--format", "json")
+    assert found.exit_code == 3
+    states = [one["state"] for one in json.loads(found.output)]
+    assert states == ["holds", "undecided", "violated"]
+    text = run(audits, "shortcut", undecided).output
+    assert "more images would tell" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "state"),
+    [
+        ('measure = "gray"\nat_most = 0.4', "undecided"),
+        ('measure = "gray"\nat_least = 0.8', "violated"),
+        ('measure = "accuracy"\nclass = "all"\nat_least = 0.8', "holds"),
+        ('measure = "hue120"\nclass = 0\nat_least = 0.8', "holds"),
+        ('measure = "color_share"\nclass = ["yield", 2]\nat_most = 0.1', "holds"),
+        ('measure = "color_share"\nclass = "stop"\nat_most = 0.1', "violated"),
+        ('measure = "zone_share"\nzone = "lower right"\nclass = "stop"\nat_most = 0.1', "violated"),
+        ('measure = "zone_share"\nzone = "lower right"\nclass = "yield"\nat_most = 0.1', "holds"),
+        ('measure = "zone_effect"\nzone = "lower right"\nfill = "red"\nat_most = 0.1', "holds"),
+    ],
+)
+def test_each_measure_is_held_against_its_own_figure(audits, tmp_path, given, state):
+    file = tmp_path / "rules.toml"
+    file.write_text(f"[[rule]]\n{given}\n")
+    listed, _ = read_rules(file)
+    storage = mcrise.auditing.tables.Storage(audits / "shortcut")
+    assert overall_state(check_rules(storage, listed)) == state
+
+
+def test_a_change_is_held_against_another_audit_image_by_image(audits):
+    rules = CLEAN.replace('name = "the corner is ignored"', "change = true")
+    assert run(audits, "shortcut", rules, "--against", str(audits / "twin")).exit_code == 3
+    assert run(audits, "twin", 'against = "twin"\n' + rules).exit_code == 0
+    assert run(audits, "twin", 'against = "shortcut"\n' + rules).exit_code == 3
+    better = '[[rule]]\nmeasure = "accuracy"\nclass = "yield"\nchange = true\nat_least = -0.02\n'
+    found = run(audits, "twin", better, "--against", str(audits / "shortcut"))
+    assert found.exit_code == 0
+    assert "has changed by 0.25" in found.output
+
+
+# ---- formats
+
+
+def hostile(audits, title, name):
+    judged = check_rules(
+        mcrise.auditing.tables.Storage(audits / "shortcut"),
+        [rule(measure="color_share", name=title, at_most=0.1)],
+    )
+    verdicts = tuple(replace(v, sentence=f"{name} {v.sentence}") for v in judged[0].verdicts)
+    return [replace(judged[0], verdicts=verdicts)]
+
+
+def test_junit_is_read_by_an_xml_parser_whatever_names_hold(audits):
+    name = ']]></failure><evil a="b" & \'\x00\x1b\ud800'
+    text = as_junit(hostile(audits, name, name), 'a"b<c>.toml')
+    suite = ElementTree.fromstring(text.encode())
+    assert suite.attrib["failures"] == "1"
+    assert [one.tag for one in suite.iter()] == ["testsuite", "testcase", "failure"]
+    assert suite[0].attrib["name"].startswith(']]></failure><evil a="b" & \'')
+
+
+def test_an_annotation_is_one_line_whatever_names_hold(audits):
+    text = as_github(hostile(audits, "a,b::c\n", "100 %\n::error::boo\r\n"), "rules.toml")
+    assert text.startswith("::error file=rules.toml,title=a%2Cb%3A%3Cc".replace("%3Cc", "%3Ac"))
+    assert len(text.splitlines()) == 1
+    assert "100 %25%0A::error::boo%0D%0A" in text
+
+
+def test_formats_are_written_where_asked_too(audits, tmp_path):
+    found = run(audits, "twin", CLEAN, "--format", "junit", "--out", str(tmp_path / "junit.xml"))
+    suite = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert suite.attrib == {"name": "mcrise check", "tests": "1", "failures": "0", "errors": "0"}
+    assert found.output.startswith("<?xml")
+
+
+# ---- bad rules
+
+
+@pytest.mark.parametrize(
+    ("rules", "sentence"),
+    [
+        ("", "has no rules"),
+        ("rule = 3", "has no rules"),
+        ("[[rule]", "are not TOML"),
+        ("rules = []", "there is no key 'rules': did you mean 'rule'?"),
+        ("against = 3\n" + CLEAN, "the path of an audit is needed"),
+        (CLEAN + "at_mots = 3", "there is no key 'at_mots': did you mean 'at_most'?"),
+        (CLEAN.replace("0.1", '"much"'), "at_most is 'much', but a number is needed"),
+        (CLEAN.replace("0.1", "nan"), "at_most is nan"),
+        (CLEAN.replace("0.1", "true"), "at_most is True"),
+        (CLEAN.replace("zone_effect", "beauty"), "measure is 'beauty', but one of color_share"),
+        (CLEAN.replace("lower right", "lower rihgt"), "did you mean 'lower right'?"),
+        (CLEAN + 'class = "stpo"', "there is no class 'stpo': did you mean 'stop'?"),
+        (CLEAN + "class = 7", "class 7 is unknown: there are 0 to 2"),
+        (CLEAN + "class = []", "class is [], but a label"),
+        (CLEAN + 'fill = "mauve"', "there is no fill 'mauve': there are red, green, yellow"),
+        (CLEAN + "change = true", "there is no audit to compare with"),
+        (CLEAN.replace('zone = "lower right"', ""), "zone_effect needs a zone"),
+        (CLEAN.replace("zone_effect", "gray"), "gray is of no zone"),
+        ('[[rule]]\nmeasure = "gray"', "give at_most or at_least"),
+        ("[[rule]]\nat_most = 1", "it has no measure"),
+        ('[[rule]]\nmeasure = "gray"\nfill = "red"\nat_most = 1', "only zone_effect is of a fill"),
+    ],
+)
+def test_a_bad_rule_is_a_sentence(audits, rules, sentence):
+    found = run(audits, "twin", rules)
+    assert isinstance(found.exception, mcrise.InputError)
+    assert sentence in str(found.exception)
+
+
+def test_what_is_no_finished_audit_is_a_sentence(audits, tmp_path):
+    found = run(audits, "nowhere", CLEAN)
+    assert "holds no audit" in str(found.exception)
+    write_audit(audits / "half", [planted_looks(0)], figures=False)
+    found = run(audits, "half", CLEAN)
+    assert isinstance(found.exception, mcrise.InputError)
+    assert "is not finished" in str(found.exception)
+
+
+def test_a_class_without_images_is_undecided(audits):
+    write_audit(audits / "two", [planted_looks(0), planted_looks(1)])
+    found = run(audits, "two", CLEAN + f'class = "{LABELS[2]}"')
+    assert found.exit_code == 4
+    assert "there are no images of it" in found.output

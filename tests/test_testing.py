@@ -1,0 +1,122 @@
+"""`assert_ignores` tells on which side of what is allowed a model lies, and stops when it can."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from mcrise import InputError, Model
+from mcrise.demo.signs import SIGNS
+from mcrise.testing import Interval, NotIgnored, assert_ignores
+from planted import Counting, PatchModel, constant_model, photo
+
+ROOT = Path(__file__).resolve().parents[1]
+CORNER = PatchModel(slice(24, 32), slice(24, 32))  # depends on the red of the lower right corner
+PHOTOS = [photo(32, 32, seed) for seed in range(60)]
+
+
+def test_a_model_that_looks_at_the_corner_is_caught_within_a_few_images():
+    model = Counting(CORNER)
+    with pytest.raises(NotIgnored, match="moves the score by") as caught:
+        assert_ignores(model, PHOTOS, zone="lower right", colors="red,black")
+    assert caught.value.seen.low > 0.05
+    assert caught.value.seen.n_images <= 5
+    assert model.n_images == caught.value.seen.n_calls == 5 * caught.value.seen.n_images
+
+
+def test_the_same_model_ignores_the_opposite_corner_and_a_zone_just_beside():
+    assert assert_ignores(CORNER, PHOTOS, zone="upper left").mean == 0
+    seen = assert_ignores(CORNER, PHOTOS, zone=(0.0, 0.0, 0.75, 1.0))
+    assert seen.mean == 0
+    assert seen.high <= 0.05
+
+
+def test_what_is_allowed_decides_to_the_last_image():
+    """Exactly 3 of 60 images change by 1: 0.05 is allowed and 0.049 is not."""
+
+    def model(images):
+        red = (images[:, 0, 0, 0] == 0) & (images[:, -1, -1, 0] == 255)
+        return np.stack([1.0 - red, red], axis=1)
+
+    images = [np.full((16, 16, 3), 128, np.uint8) for _ in range(60)]
+    for one in images[:3]:
+        one[0, 0] = 0
+    assert assert_ignores(model, images, zone="lower right", colors="red").mean == pytest.approx(
+        0.05
+    )
+    with pytest.raises(NotIgnored):
+        assert_ignores(model, images, zone="lower right", colors="red", at_most=0.049)
+
+
+def test_the_worst_image_is_attached_and_saved(tmp_path):
+    with pytest.raises(NotIgnored) as caught:
+        assert_ignores(CORNER, PHOTOS, zone="lower right", save=tmp_path / "worst.png")
+    before, after = np.split(caught.value.image, 2, axis=1)
+    assert any((before == one).all() for one in PHOTOS)
+    changed = (before != after).any(axis=2)
+    assert changed[24:, 24:].any()
+    assert not changed[:21].any()
+    saved = np.asarray(Image.open(caught.value.path))
+    np.testing.assert_array_equal(saved, caught.value.image)
+    assert re.search(
+        r"image \d+, 'class \d' 0\.\d\d → [01]\.\d\d painted \w+\.$", str(caught.value)
+    )
+
+
+def test_a_mask_for_each_image_is_painted_in_that_image_alone():
+    masks = [np.zeros((32, 32), bool) for _ in PHOTOS]
+    masks[7][24:, 24:] = True
+    for one in masks:
+        one[0, 0] = True
+    assert assert_ignores(CORNER, PHOTOS[:7], zone=masks[:7]).mean == 0
+    with pytest.raises(NotIgnored):
+        assert_ignores(CORNER, PHOTOS[7:8], zone=masks[7], at_most=0.2)
+
+
+@pytest.mark.parametrize("truth", ["even", "rare"])
+def test_the_interval_holds_the_mean_at_every_look_in_nineteen_of_twenty(truth):
+    random = np.random.default_rng(0)
+    missed, n_runs = 0, 120
+    for _ in range(n_runs):
+        values = random.random(80) if truth == "even" else (random.random(80) < 0.08) * 0.9
+        mean, interval, ends = values.mean(), Interval(len(values)), []
+        for value in values:  # as drawn: in random order
+            interval.add(float(value))
+            ends.append(interval.ends)
+        assert ends[-1] == pytest.approx((mean, mean))
+        missed += any(not low - 1e-9 <= mean <= high + 1e-9 for low, high in ends)
+    assert missed <= 0.05 * n_runs
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"zone": "attic"}, "The zone 'attic' is unknown: give upper left"),
+        ({"zone": (0.7, 0.7, 0.6, 1.0)}, "is no part of an image"),
+        ({"zone": np.ones((3, 3), bool)}, r"of shape \(3, 3\), but the model is shown 32 x 32"),
+        ({"zone": np.zeros((32, 32), bool)}, "The zone is empty"),
+        ({"zone": [np.ones((32, 32), bool)]}, "1 masks came for 60 images"),
+        ({"zone": "rim", "at_most": 1.5}, "at_most is 1.5"),
+        ({"zone": "rim", "images": []}, "No images were given"),
+        ({"zone": "rim", "target": 7}, "classes 0 to 1"),
+        ({"zone": "rim", "target": "stop"}, "The model has no class 'stop'"),
+        ({"zone": "rim", "model": Model(constant_model, kind="any")}, "may be any numbers"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_sentence(given, sentence):
+    with pytest.raises(InputError, match=sentence):
+        assert_ignores(**{"model": CORNER, "images": PHOTOS, **given})
+
+
+def test_the_example_in_the_docs_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/testing.md").read_text(), re.DOTALL)
+    Path("images").mkdir()
+    for name, draw in SIGNS.items():
+        draw().save(f"images/{name}.png")
+    names = {}
+    exec(block, names)
+    (test,) = (names[name] for name in names if name.startswith("test"))
+    test()
