@@ -195,10 +195,12 @@ class Soak:
         ]
         for thread in threads:
             thread.start()
-        limit = time.monotonic() + 60 * minutes
+        limit, round_of = time.monotonic() + 60 * minutes, []
         while time.monotonic() < limit:
             time.sleep(min(5 + 15 * self.chance.random(), max(0.1, limit - time.monotonic())))
-            getattr(self, self.chance.choice(faults))()
+            if not round_of:
+                round_of = self.chance.sample(faults, len(faults))
+            getattr(self, round_of.pop())()
         self.over.set()
         for thread in threads:
             thread.join(60)

@@ -68,11 +68,10 @@ def noise_audit(draw: Draw, bases: list[Any], seed: int, ranked: bool) -> Iterat
         yield make_looks(maps[target], target, errors=error, **given)
 
 
-def chance(whole: int) -> list[dict[str, Any]]:
+def chance(n_audits: int) -> list[dict[str, Any]]:
     rows = []
     bases = [make_basis(seed, 0.5) for seed in range(N_IMAGES)]
     for name, ranked in [*((name, True) for name in NOISE), ("mostly near zero", False)]:
-        n_audits = whole if ranked else whole // 5  # the last only says why ranks are tested
         silent = n_unlike = 0
         started = time.perf_counter()
         for seed in range(n_audits):

@@ -76,10 +76,10 @@ def test_jobs_end_and_the_model_answers_after_the_list_of_jobs_was_locked(tmp_pa
             time.sleep(6)
         assert len(list(tmp_path.glob("*.upload"))) == 2
         for id in (first, second):
-            assert server.wait(id, seconds=20)["state"] == "done"
+            assert server.wait(id, seconds=120)["state"] == "done"
         size = server.ask(f"api/jobs/{first}/record")[1]["size"]
         painted = b"\x01" * (size[0] * size[1])
-        assert server.ask(f"api/jobs/{first}/whatif", "POST", painted, seconds=20)[0] == 200
+        assert server.ask(f"api/jobs/{first}/whatif", "POST", painted, seconds=120)[0] == 200
         assert server.ask("api/about")[1]["worker"] == {"alive": True, "trouble": ""}
 
 

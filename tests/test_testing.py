@@ -75,6 +75,18 @@ def test_a_mask_for_each_image_is_painted_in_that_image_alone():
         assert_ignores(CORNER, PHOTOS[7:8], zone=masks[7], at_most=0.2)
 
 
+def test_a_model_of_floats_gets_floats():
+    def model(images):
+        assert images.dtype == np.float32
+        assert images.max() <= 1
+        return np.stack([images[:, -1, -1, 0], 1 - images[:, -1, -1, 0]], axis=1)
+
+    images = [one.astype(np.float32) / 255 for one in PHOTOS]
+    with pytest.raises(NotIgnored) as caught:
+        assert_ignores(model, images, zone="lower right")
+    assert caught.value.image.dtype == np.uint8
+
+
 @pytest.mark.parametrize("truth", ["even", "rare"])
 def test_the_interval_holds_the_mean_at_every_look_in_nineteen_of_twenty(truth):
     random = np.random.default_rng(0)
@@ -97,6 +109,7 @@ def test_the_interval_holds_the_mean_at_every_look_in_nineteen_of_twenty(truth):
         ({"zone": (0.7, 0.7, 0.6, 1.0)}, "is no part of an image"),
         ({"zone": np.ones((3, 3), bool)}, r"of shape \(3, 3\), but the model is shown 32 x 32"),
         ({"zone": np.zeros((32, 32), bool)}, "The zone is empty"),
+        ({"zone": (0.0, 0.0, 0.001, 1.0)}, "The zone is empty"),
         ({"zone": [np.ones((32, 32), bool)]}, "1 masks came for 60 images"),
         ({"zone": "rim", "at_most": 1.5}, "at_most is 1.5"),
         ({"zone": "rim", "images": []}, "No images were given"),

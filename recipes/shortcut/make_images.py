@@ -4,6 +4,7 @@ python recipes/shortcut/make_images.py build/shortcut --images 24
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image
@@ -23,9 +24,11 @@ def main() -> None:
         print(f"{folder}: {args.images} images of each of {len(CLASSES)} classes")
 
 
-def make_images(out: Path, shortcut: str | None, n_images: int) -> Path:
+def make_images(
+    out: Path, shortcut: str | None, n_images: int, classes: Sequence[str] = CLASSES
+) -> Path:
     folder = out / (shortcut or "plain")
-    for label in CLASSES:
+    for label in classes:
         (folder / label).mkdir(parents=True, exist_ok=True)
         for number in range(n_images):
             picture = Image.fromarray(scene(SEED, label, number, shortcut))

@@ -168,7 +168,7 @@ def largest_change(
     random: np.random.Generator,
     number: int,
 ) -> Change:
-    pixels = whole_pixels(view.pixels)
+    pixels = view.pixels
     strokes = [Stroke(part, f) for part in (region, some_of(region, random)) for f in fills]
     painted = [Repaint((stroke,)).render(pixels, (1, 1)) for stroke in strokes]
     scores = model(np.stack([pixels, *painted]))
@@ -180,7 +180,7 @@ def largest_change(
         f"{view.name or f'image {number}'}, {label!r} {scores[0, index]:.2f} → "
         f"{scores[most + 1, index]:.2f} painted {strokes[most].fill.name}"
     )
-    picture = np.concatenate([pixels, painted[most]], axis=1)
+    picture = whole_pixels(np.concatenate([pixels, painted[most]], axis=1))
     return Change(min(float(changes[most]), 1.0), words, picture, len(scores))
 
 
@@ -210,22 +210,26 @@ def region_of(
     zone: ZoneLike, number: int, n_images: int, size: tuple[int, ...]
 ) -> NDArray[np.bool_]:
     """The pixels (H, W) of a zone in one image."""
-    if isinstance(zone, str) or (isinstance(zone, tuple) and len(zone) == 4):
-        return box_region(as_zone(zone), size)
-    masks = np.asarray(zone) if isinstance(zone, np.ndarray) else zone
-    one = masks if isinstance(masks, np.ndarray) and masks.ndim == 2 else None
-    if one is None:
-        if len(masks) != n_images:
-            raise InputError(f"{len(masks)} masks came for {n_images} images: give one for each.")
-        one = np.asarray(masks[number])
-    if one.shape != tuple(size):
+    one: Any = zone
+    if isinstance(zone, str) or is_box(zone):
+        one = box_region(as_zone(zone), size)
+    elif np.ndim(zone[0]) == 2:
+        if len(zone) != n_images:
+            raise InputError(f"{len(zone)} masks came for {n_images} images: give one for each.")
+        one = zone[number]
+    if np.shape(one) != tuple(size):
         raise InputError(
-            f"The mask is of shape {one.shape}, but the model is shown {size[0]} x {size[1]} "
+            f"The mask is of shape {np.shape(one)}, but the model is shown {size[0]} x {size[1]} "
             "pixels: give one of that size."
         )
-    if not one.any():
+    region = np.asarray(one, bool)
+    if not region.any():
         raise InputError("The zone is empty: mark what must be ignored.")
-    return one.astype(bool)
+    return region
+
+
+def is_box(zone: Any) -> bool:
+    return isinstance(zone, tuple) and all(isinstance(end, int | float) for end in zone)
 
 
 def as_zone(zone: Any) -> Zone:

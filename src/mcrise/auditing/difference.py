@@ -121,9 +121,12 @@ class Difference(ByContent):
                 yield f"{one.label!r}: {what} {change}."
 
     def to_json(self) -> dict[str, Any]:
-        classes = [plain(replace(one, maps=())) for one in (*self.classes, self.overall)]
-        return {"before": self.before, "after": self.after, "threshold": self.threshold,
-                "classes": classes}  # fmt: skip
+        return {
+            "before": self.before,
+            "after": self.after,
+            "threshold": plain(self.threshold),
+            "classes": [plain(replace(one, maps=())) for one in (*self.classes, self.overall)],
+        }
 
 
 NAMES = {
@@ -147,7 +150,7 @@ def place_name(zone: str) -> str:
 
 
 def finding_sentence(finding: ClassFinding, label: str, asked: Asked) -> str:
-    """`'stop', the lower right: painting it yellow moves the score by 0.31 more than before.`"""
+    """`'stop', the lower right: painted yellow the score is 0.31 higher than before.`"""
     effect = finding.effect
     way = "higher" if finding.sign > 0 else "lower"
     return (

@@ -108,7 +108,8 @@ class Judged:
         if not like:
             return first.sentence
         if first.state == "holds":
-            return f"{first.sentence} The other {like} hold too."
+            others = f"other {like} hold" if like > 1 else "other one holds"
+            return f"{first.sentence} The {others} too."
         return f"{first.sentence} {like} more {'are' if like > 1 else 'is'} {first.state}."
 
     def to_json(self) -> dict[str, Any]:

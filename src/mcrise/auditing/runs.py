@@ -15,7 +15,7 @@ from ..estimators import DEFAULT
 from ..reading import read_maps
 from ..record import Record, Target
 from ..trials import Comparison
-from .difference import Change, mean_change
+from .difference import Change, mean_change, widened
 from .zones import NINTHS, onto_raster, zone_shares
 
 FEWEST = 4  # chunks, to tell how sure a mean over a zone is
@@ -35,12 +35,8 @@ class RunDifference(ByContent):
         after, before = self.record.untouched
         out = [f"{self.comparison.given.label}: {before:.2f} → {after:.2f}"]
         out += self.comparison.difference.lines()
-        sure = [
-            (zone, fill, change)
-            for zone, row in self.zones.items()
-            for fill, change in row.items()
-            if change.by.excludes_zero
-        ]
+        rows = [(zone, *pair) for zone, row in self.zones.items() for pair in row.items()]
+        sure = [row for row in rows if widened(row[2].by, len(rows)).excludes_zero]
         sure.sort(key=lambda row: -abs(row[2].by.value))
         for zone, fill, change in sure[:5]:
             moved = f"{change.before.value:+.3f} → {change.after.value:+.3f}"
