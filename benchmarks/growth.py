@@ -151,6 +151,7 @@ def stages(record: Any) -> dict[str, Callable[[], Any]]:
     from mcrise.plots import figure_png, plot_maps, plot_regions
     from mcrise.reading import read_maps
     from mcrise.report import Chapter, render
+    from mcrise.trials import try_reading
 
     @cache
     def reading() -> Any:
@@ -161,7 +162,7 @@ def stages(record: Any) -> dict[str, Callable[[], Any]]:
         **{name: lambda name=name: record.maps(1, name) for name in estimators},
         "reading": reading,
         "plot maps": lambda: figure_png(plot_maps([reading().maps])),
-        "plot regions": lambda: figure_png(plot_regions([reading()])),
+        "plot regions": lambda: figure_png(plot_regions([try_reading(record, reading())])),
         "packing": lambda: (pack(reading().maps, record.plan.grid), reading_json(reading())),
         "report": lambda: render([Chapter("planted", record, [1])]),
     }

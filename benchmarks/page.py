@@ -178,10 +178,10 @@ def class_switch(page: Page, address: str, id: str, old: bool) -> float:
     return float(np.median(spent))
 
 
-def post_patiently(address: str, asked: str) -> str:
+def post_patiently(address: str, asked: str, body: bytes = b"") -> str:
     while True:
         try:
-            return post(address, asked)
+            return post(address, asked, body)
         except urllib.error.HTTPError:  # the queue is full
             time.sleep(0.5)
 
@@ -201,12 +201,11 @@ def tabs(browser: Browser, address: str, old: bool) -> int:
     id = post(address, "sign=stop&n_masks=100000&mask_prob=0.3")
     time.sleep(5)
     pages = [context.new_page() for _ in range(N_TABS)]
-    shown = 0
     for page in pages:
         with suppress(TimeoutError):  # where each holds a stream, the seventh cannot even load
             page.goto(f"{address}#{id}" if old else f"{address}#image/{id}", timeout=5000)
-            page.wait_for_selector(MAP[old], timeout=5000)
-            shown += 1
+    time.sleep(30)
+    shown = sum(page.locator(MAP[old]).count() > 0 for page in pages)
     context.close()
     request = urllib.request.Request(f"{address}api/jobs/{id}", method="DELETE")
     urllib.request.urlopen(request)

@@ -123,7 +123,7 @@ function showFilters(address, all, known, classes) {
   const focused = document.activeElement?.closest("#collection-filters") ? document.activeElement.name : null;
   const models = [...new Set(jobs.list.map((job) => job.model))];
   const judged = known.some(({ card }) => card.right !== null), failed = all.some(({ job }) => job.state === "failed");
-  const select = (label, name, options) => el("label", {}, label, el("select", { name, onchange: (event) => go({ [name]: event.target.value || null }) },
+  const select = (label, name, options) => el("label", {}, label, el("select", { name, "aria-label": label, onchange: (event) => go({ [name]: event.target.value || null }) },
     ...options.map(([value, words]) => el("option", { value, selected: (address[name] ?? "") === value }, words))));
   byId("collection-filters").replaceChildren(...[
     select("Class", "class", [["", "all"], ...classes.map((one) => [one.label, `${one.label} (${one.n})`])]),
