@@ -163,7 +163,10 @@ def stages(record: Any) -> dict[str, Callable[[], Any]]:
         "reading": reading,
         "plot maps": lambda: figure_png(plot_maps([reading().maps])),
         "plot regions": lambda: figure_png(plot_regions([try_reading(record, reading())])),
-        "packing": lambda: (pack(reading().maps, record.plan.grid), reading_json(reading())),
+        "packing": lambda: (
+            pack(reading().maps, record.plan.grid),
+            reading_json(try_reading(record, reading())),
+        ),
         "report": lambda: render([Chapter("planted", record, [1])]),
     }
 
