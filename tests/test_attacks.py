@@ -80,7 +80,8 @@ def test_jobs_end_and_the_model_answers_after_the_list_of_jobs_was_locked(tmp_pa
         size = server.ask(f"api/jobs/{first}/record")[1]["size"]
         painted = b"\x01" * (size[0] * size[1])
         assert server.ask(f"api/jobs/{first}/whatif", "POST", painted, seconds=120)[0] == 200
-        assert server.ask("api/about")[1]["worker"] == {"alive": True, "trouble": ""}
+        well = {"alive": True, "trouble": ""}
+        wait_for(lambda: server.ask("api/about")[1]["worker"] == well)  # it looks now and then
 
 
 # ---- whose scores
