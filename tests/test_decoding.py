@@ -56,6 +56,14 @@ def test_what_takes_too_long_is_ended_and_the_next_picture_is_unpacked(decoder):
     assert limited.view(packed(photo(24, 32)), Geometry()).pixels.shape == (24, 32, 3)
 
 
+def test_a_helper_that_somebody_ended_is_replaced(decoder):
+    usual = decoder(seconds=60)
+    usual.view(packed(photo(24, 32)), Geometry())
+    usual.process.kill()
+    usual.process.wait()
+    assert usual.view(packed(photo(24, 32)), Geometry()).pixels.shape == (24, 32, 3)
+
+
 def test_what_takes_too_much_memory_is_ended(decoder):
     limited = decoder(seconds=60, memory=100 * 2**20)
     with pytest.raises(Refused, match="100 MB"):

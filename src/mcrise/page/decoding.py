@@ -48,10 +48,9 @@ class Visit:
     """Somebody who waits for a picture, and may leave before it is unpacked."""
 
     def __init__(self) -> None:
-        self.over, self.process = False, None
+        self.over = False
+        self.process: subprocess.Popen[bytes] | None = None  # at work for this one
         self.lock = threading.Lock()
-
-    process: subprocess.Popen[bytes] | None
 
     def begin(self, process: subprocess.Popen[bytes]) -> None:
         with self.lock:
@@ -91,6 +90,8 @@ class Decoder:
             self.places.release()
 
     def unpack(self, content: bytes, geometry: Geometry, visit: Visit) -> View:
+        if self.process is not None and self.process.poll() is not None:  # ended by others
+            self.close()
         process = self.process = self.process or self.start()
         assert process.stdin is not None
         assert process.stdout is not None

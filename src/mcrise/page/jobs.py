@@ -247,10 +247,10 @@ class Jobs:
                 answer.set_exception(error)
 
         with self.changed:
-            self.calls.append(serve)
-            self.changed.notify_all()
             if not self.worker.is_alive():
                 raise McriseError("The models are not being asked any more: start the server anew.")
+            self.calls.append(serve)
+            self.changed.notify_all()
         return answer
 
     # ---- looking
