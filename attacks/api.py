@@ -2,7 +2,8 @@
 
     python attacks/api.py [COUNT]
 
-An answer of 500 or more fails, unless it is one of ours with its sentence.
+Jobs that wait, run, are paused, stopped, done, failed, deleted, or of a model that is gone; with an
+audit open, and with a token set. Any answer of 500 or more fails.
 """
 
 import itertools
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,18 +19,22 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 
+TOKEN = "a-token"
 OURS = {"host": "127.0.0.1"}
+KNOWN = {**OURS, "authorization": f"Bearer {TOKEN}"}
 
 
-def generated_requests(app, n_requests, ids=()):
+def generated_requests(app, n_requests, ids=(), resting=(), headers=OURS):
     """Send requests made from the schema; those for a job are for one of `ids` in turn.
 
-    Returns how many were sent.
+    What is followed until it rests is one of `resting`: of others there is no end. Returns how
+    often each status was answered.
     """
-    schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=OURS)
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=KNOWN)
     operations = [found.ok() for found in schema.get_all_operations()]
+    operations.sort(key=lambda one: one.method.upper() == "DELETE")  # last: then there is nothing
     each = -(-n_requests // len(operations))
-    sent, turn = 0, itertools.cycle(ids)
+    sent, turns = Counter(), (itertools.cycle(ids), itertools.cycle(resting))
     modes = schemathesis.GenerationMode
     for operation in operations:
         for mode in (modes.POSITIVE, modes.NEGATIVE):
@@ -37,13 +43,12 @@ def generated_requests(app, n_requests, ids=()):
                       derandomize=True, suppress_health_check=list(HealthCheck))  # fmt: skip
             @given(case=operation.as_strategy(generation_mode=mode))
             def ask(case):
-                nonlocal sent
-                endless = case.path.endswith("/events")  # of a job that runs
-                if ids and "id" in (case.path_parameters or {}) and not endless:
-                    case.path_parameters["id"] = next(turn)
-                answer = case.call(headers=OURS)
+                turn = turns[case.path.endswith("/events")]
+                if "id" in (case.path_parameters or {}) and (id := next(turn, None)):
+                    case.path_parameters["id"] = id
+                answer = case.call(headers=headers)
                 assert answer.status_code < 500, case.as_curl_command()
-                sent += 1
+                sent[answer.status_code] += 1
 
             with suppress(Unsatisfiable):  # nothing can be wrong where nothing can be said
                 ask()
@@ -51,7 +56,8 @@ def generated_requests(app, n_requests, ids=()):
 
 
 def jobs_in_every_state(folder):
-    """A server's jobs: one done, failed, stopped, paused, running and waiting."""
+    """A server's jobs, and ids of one done, failed, running, stopped, paused, waiting, of a model
+    that is gone, and deleted."""
     import numpy as np
     from PIL import Image
 
@@ -70,36 +76,89 @@ def jobs_in_every_state(folder):
         red = images[:, :8, :8, 0].mean((1, 2)) / 255
         return np.stack([red, 1 - red], axis=1)
 
-    def submit(n_masks=64, value=200):
+    def submit(n_masks=64, value=200, name="planted"):
         path = folder / "picture.png"
         Image.fromarray(np.full((24, 32, 3), value, np.uint8)).save(path)
         brief = Brief(n_masks=n_masks, mask_prob=0.5, fills="black,red")
-        return jobs.submit(Order("planted", brief=brief), path.read_bytes())
+        return jobs.submit(Order(name, brief=brief), path.read_bytes())
 
-    jobs = Jobs(folder, {"planted": Model(predict, labels=("red", "not red"))})
-    made = [submit(128), submit(64, value=0)]
-    while {job.state for job in made} & {"queued", "running"}:
-        time.sleep(0.01)
+    def rest(*made):
+        while {job.state for job in made} & {"queued", "running"}:
+            time.sleep(0.01)
+
+    planted = Model(predict, labels=("red", "not red"))
+    jobs = Jobs(folder, {"planted": planted, "gone": planted})
+    gone = submit(name="gone")
+    rest(gone)
+    jobs.close()
+    jobs = Jobs(folder, {"planted": planted})
+    done, failed, deleted = submit(128), submit(64, value=0), submit()
+    rest(done, failed, deleted)
+    jobs.delete(deleted.id)
     slow.set()
     running, stopped, paused, waiting = (submit(100_000) for _ in range(4))
     jobs.stop(stopped.id)
     jobs.pause(paused.id)
     while not running.n_masks:
         time.sleep(0.01)
-    return jobs, [job.id for job in (*made, running, stopped, paused, waiting)]
+    made = (done, failed, running, stopped, paused, waiting, gone, deleted)
+    return jobs, {job.id: job.state for job in made}
 
 
-def main():
+def small_audit(folder, n_images=3):
+    """The folder of an audit of a few images, with their records."""
+    import numpy as np
+    from PIL import Image
+
+    from mcrise.auditing.runner import audit
+
+    images = folder / "images"
+    images.mkdir(parents=True)
+    for n in range(n_images):
+        pixels = np.random.default_rng(n).integers(0, 256, (32, 32, 3), np.uint8)
+        Image.fromarray(pixels).save(images / f"{n}.png")
+
+    def predict(batch):
+        red = batch[:, :8, :8, 0].mean((1, 2)) / 255
+        return np.stack([red, 1 - red], axis=1)
+
+    out = folder / "audit"
+    audit(str(images), predict, n_masks=64, mask_prob=0.5, keep_records=True, out=str(out))
+    return out
+
+
+def attack(folder, n_requests):
+    """All states, without and with an audit and a token; returns what was answered."""
     from mcrise.page.app import create_app
+    from mcrise.study.storage import Storage
 
-    n_requests = int(sys.argv[1]) if sys.argv[1:] else 1000
-    with tempfile.TemporaryDirectory() as folder:
-        jobs, ids = jobs_in_every_state(Path(folder))
-        sent = generated_requests(create_app(jobs), n_requests, ids)
-        print(f"api: {sent:,} requests, no server error; the worker: {jobs.health()}")
+    audit = Storage(small_audit(folder))
+    found = {}
+    guarded = {"host": OURS["host"], "token": TOKEN, "audit": audit}
+    for name, share, options, headers in (
+        ("no audit", 4, {}, OURS),
+        ("an audit", 2, {"audit": audit}, OURS),
+        ("a token that nobody gives", 8, guarded, OURS),
+        ("a token that is given", 8, guarded, KNOWN),
+    ):
+        jobs, states = jobs_in_every_state(folder / name)
+        resting = [id for id, state in states.items() if state in ("done", "failed", "stopped")]
+        app = create_app(jobs, **options)
+        found[name] = generated_requests(app, n_requests // share, states, resting, headers)
+        assert jobs.health() == {"alive": True, "trouble": ""}
         for job in jobs.all():
             jobs.stop(job.id)
         jobs.close()
+    return found
+
+
+def main():
+    n_requests = int(sys.argv[1]) if sys.argv[1:] else 1000
+    with tempfile.TemporaryDirectory() as folder:
+        found = attack(Path(folder), n_requests)
+    for name, statuses in found.items():
+        told = ", ".join(f"{status}: {n}" for status, n in sorted(statuses.items()))
+        print(f"api, {name}: {statuses.total():,} requests, no server error ({told})")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 Nothing here knows the inside of the package, so the same attack can be run on any version of it.
 """
 
+import functools
+import io
 import json
 import os
 import re
@@ -12,7 +14,11 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
 
 MCRISE = [sys.executable, "-m", "mcrise"]
 
@@ -83,6 +89,14 @@ class Server:
         with open(f"/proc/{self.process.pid}/status") as file:
             return 1024 * int(re.search(rf"{entry}:\s+(\d+)", file.read()).group(1))
 
+    def ticks(self):
+        """What it and the processes that it has started have used of the processor."""
+        total = 0
+        for pid in [self.process.pid, *children(self.process.pid)]:
+            with suppress(OSError), open(f"/proc/{pid}/stat") as file:
+                total += sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+        return total
+
     def end(self, how="terminate", seconds=120):
         """End it; returns what it said on stderr."""
         getattr(self.process, how)()
@@ -99,7 +113,27 @@ def serving(folder, *options, **more):
         server.end("kill")
 
 
+def children(pid):
+    """The processes that any thread of a process has started."""
+    found = []
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            found += map(int, file.read_text().split())
+    return found
+
+
 def parsed(answer):
     content = answer.read()
     is_json = "json" in answer.headers.get("content-type", "")
-    return json.loads(content) if is_json else content
+    return json.loads(content) if is_json and content else content
+
+
+@functools.cache
+def many_scans(n_scans, side, noise=True):
+    """A progressive JPEG whose last scan is repeated; without noise, one that is small."""
+    out = io.BytesIO()
+    pixels = np.random.default_rng(0).integers(0, 256 if noise else 1, (side, side, 3), np.uint8)
+    Image.fromarray(pixels).save(out, "JPEG", progressive=True, quality=95)
+    content = out.getvalue()
+    last = content.rindex(b"\xff\xda")
+    return content[:-2] + content[last:-2] * n_scans + content[-2:]

@@ -6,20 +6,31 @@ to make a variant again.
 """
 
 import multiprocessing
+import re
 import resource
 import sys
 import time
 import traceback
 import warnings
 from collections import Counter
+from contextlib import suppress
 from importlib import import_module
 
 MOST_SECONDS = 2.0
 MOST_MEMORY = 300 * 2**20
 
 
-def memory():
+def peak_memory():
+    """The most memory that this process has had since `forget_peak`, where that is possible."""
+    with suppress(OSError), open("/proc/self/status") as file:
+        return 1024 * int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1))
     return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def forget_peak():
+    """From here on, so that what one variant takes does not hide what the next one does."""
+    with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
 
 
 def try_one(attack, number):
@@ -28,7 +39,8 @@ def try_one(attack, number):
 
     content = attack.variant(number)
     # Processor time: how long one waits depends on what else this machine does.
-    started, before = time.process_time(), memory()
+    forget_peak()
+    started, before = time.process_time(), peak_memory()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -40,7 +52,7 @@ def try_one(attack, number):
     except BaseException as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         outcome = f"escaped: {type(error).__name__} {str(error)[:80]} ({where.name})"
-    seconds, grown = time.process_time() - started, memory() - before
+    seconds, grown = time.process_time() - started, peak_memory() - before
     if seconds > MOST_SECONDS:
         outcome = f"slow: {seconds:.1f} s"
     if grown > MOST_MEMORY:

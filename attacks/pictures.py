@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from attacking import many_scans
 from mcrise.errors import InputError
 from mcrise.images import Geometry
 from mcrise.page.decoding import decode
@@ -92,26 +93,19 @@ def swell(chance, content):
     return out.getvalue()
 
 
-@functools.cache
-def many_scans(n_scans, side):
-    """A progressive JPEG whose last scan is repeated."""
-    out = io.BytesIO()
-    pixels = np.random.default_rng(0).integers(0, 256, (side, side, 3), np.uint8)
-    Image.fromarray(pixels).save(out, "JPEG", progressive=True, quality=95)
-    content = out.getvalue()
-    last = content.rindex(b"\xff\xda")
-    return content[:-2] + content[last:-2] * n_scans + content[-2:]
-
-
 def use(content):
+    refused = []
     for geometry in (Geometry(), Geometry((48, 48))):
         for look in (decode, lambda c, g: g.view(c)):
             try:
                 view = look(content, geometry)
-            except InputError:
+            except InputError as error:
+                refused.append(error)
                 continue
             assert view.pixels.dtype == np.uint8
             assert view.pixels.shape == (*(geometry.size or view.original_size), 3)
+    if len(refused) == 4:
+        raise refused[0]
 
 
 if __name__ == "__main__":

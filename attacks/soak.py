@@ -241,6 +241,9 @@ def main():
         try:
             soak = Soak(Path(place) / "data", given.seed)
             soak.run(given.minutes, faults)
+            if small:  # it is full of jobs by now: somebody makes room
+                more = ["mount", "-o", f"remount,size={8 * DISK}m", place]
+                subprocess.run(more, check=True)
             states = soak.account()
             soak.end("terminate")
         finally:

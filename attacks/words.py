@@ -1,4 +1,4 @@
-"""Damaged words: settings, labels, tables of images, stored orders, rules and fills, and status."""
+"""Damaged words: settings, labels, tables of images, rules, stored orders, fills and status."""
 
 import copy
 import json
@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 
 import mcrise
+from mcrise.auditing.looks import Asked
+from mcrise.auditing.rules import decide, read_rules, refuse_unknown
+from mcrise.auditing.statistics import Figure
 from mcrise.images import unit_float
 from mcrise.page.order import parse_order
 from mcrise.runtimes.settings import read_labels, read_settings
@@ -26,6 +29,12 @@ LABELS = "stop\nyield\nTempo 50\nä ö\n\n".encode()
 CSV = b"path,label\na.png,stop\nb.png,1\n"
 GTSRB = b"Filename;Width;Height;ClassId\n00000.ppm;53;54;16\n00001.ppm;42;45;1\n"
 FILLS = b"red,#0f0,rgb(1,2,3),blur:8,gray,hue:90,noise:3,mean,auto:3,cube8"
+BOXES = b"path,label,group,x1,y1,x2,y2,mask\na.png,stop,t1,1,2,3,4,b.png\nb.png,1,,,,,,\n"
+RULES = (
+    b'against = "../before"\n[[rule]]\nname = "the corner"\nclass = ["stop", 1]\n'
+    b'measure = "zone_effect"\nzone = "rim"\nfill = "red"\nat_most = 0.05\nat_least = -1\n'
+    b'change = true\n[[rule]]\nmeasure = "accuracy"\nclass = "all"\nat_least = 0.9\n'
+)
 ORDER = {"model": "m", "name": "a.png", "fills": "red,blur:4", "grid": [4, 6], "mask_prob": 0.3,
          "seed": 3, "n_masks": 64, "tolerance": 0.5, "cap": 640, "target": "1",
          "batch_size": 16}  # fmt: skip
@@ -55,6 +64,16 @@ def table(content, folder):
         truth_of(example, ["stop", "yield"])
 
 
+def rules(content, folder):
+    (folder / "rules.toml").write_bytes(content)
+    listed, _ = read_rules(folder / "rules.toml")
+    asked = Asked(fills=("red", "blue"), labels=("stop", "yield"), zones=("rim", "top"))
+    for rule in listed:
+        refuse_unknown(rule, asked)
+        state, more = decide(rule, Figure(0.1, 0.05, 0.2, 20), 3)
+        json.dumps([rule.title, rule.allowed, state, more])
+
+
 def gtsrb(content, folder):
     (folder / "Final_Test" / "Images").mkdir(parents=True)
     (folder / "GT-final_test.csv").write_bytes(content)
@@ -81,7 +100,10 @@ def status(content, folder):
         read_status(content.decode(errors="replace"))
 
 
-KINDS = ((settings, TOML), (labels, LABELS), (table, CSV), (gtsrb, GTSRB), (fills, FILLS))
+KINDS = (
+    (settings, TOML), (labels, LABELS), (table, CSV), (table, BOXES), (gtsrb, GTSRB),
+    (rules, RULES), (fills, FILLS),
+)  # fmt: skip
 STATUS = {"images": 3, "done": 1, "failed": 0, "images_per_second": 0.1, "seconds_left": 2.0,
           "written": 1e9}  # fmt: skip
 
@@ -111,7 +133,9 @@ def damaged(chance, content):
         end = min(len(out), at + chance.choice([0, 1, 1, 8]))
         words = [b"", b"\x00", b"\xff\xfe", b"9" * 30, b"[" * 3000, b'"', b"\r", b";", b",", b":",
                  b"nan", b"-1", b"1e999", b"true", "ä".encode(), b"x" * 200_000, b"\n" * 50,
-                 bytes([chance.randrange(256)]), b"{}", b"=", b"picture:/etc/passwd"]  # fmt: skip
+                 bytes([chance.randrange(256)]), b"{}", b"=", b"picture:/etc/passwd",
+                 b"0x" + b"f" * 5000,
+                 b"inf", b"1979-05-27", b"[[rule]]\n"]  # fmt: skip
         out[at:end] = chance.choice(words)
     return bytes(out)
 

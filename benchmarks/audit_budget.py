@@ -1,36 +1,31 @@
 """How to spend calls on an audit: many images with few masks, or few with many?
 
-    python benchmarks/audit_budget.py [--images 48] [--signs stop,priority-road]
+    python benchmarks/audit_budget.py [--calls 64000] [--signs stop] [--masks 64,256,1024]
 
 Signs that the project draws, each in another size, place, light and haze, and the embedded network.
-Every image is explained with 1,024 masks. Cut into blocks of 64 and 256, the same scores tell how
-much an image's figures vary from image to image with so many masks, and that over the root of the
-number of images is the error of the class's: 64,000 calls are 1,000 images of 64 masks, 250 of 256
-or 64 of 1,024. Prints a table and writes benchmarks/results/audit_budget.json.
+Each design is carried out: 64,000 calls are 1,000 images of 64 masks, 250 of 256 or 64 of 1,024,
+each measured as an audit measures it. What is reported are the standard errors of the class's
+figures over images. Prints a table and writes benchmarks/results/audit_budget.json.
 """
 
 import argparse
 import os
 import sys
 import time
-from dataclasses import dataclass
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
 import mcrise
-from mcrise.auditing.zones import onto_raster
+from mcrise.auditing.looking import energies, half_maps, pooled
+from mcrise.auditing.statistics import Figure, mean_maps, ratio, t_quantile
 from mcrise.demo.signs import SIGNS
-from mcrise.estimate import centered, contrast, weighted_sums
-from mcrise.record import Record
 from table import report
 
-N_MASKS, CALLS, MASK_PROB = 1024, 64_000, 0.2
-DESIGNS = {64: 1000, 256: 250, 1024: 64}  # images by masks
+MASK_PROB = 0.2
 
 
 def vary(sign: Image.Image, generator: np.random.Generator) -> Image.Image:
@@ -47,84 +42,56 @@ def vary(sign: Image.Image, generator: np.random.Generator) -> Image.Image:
     return Image.fromarray(np.clip(np.rint(seen), 0, 255).astype(np.uint8))
 
 
-@dataclass(frozen=True)
-class Block:
-    """What some masks tell of one image."""
-
-    maps: NDArray[np.float64]  # (K, R, R)
-    presence: float
-    color: float
-
-
-def blocks(record: Record, target: int, n_masks: int) -> list[Block]:
-    """The image measured by each of its blocks of masks, as an audit measures it."""
-    scores, masks = record.sample().scores_of(target), record.sample().masks
-
-    def maps(some: slice) -> NDArray[np.float64]:
-        sums = weighted_sums(record.plan, masks[some], centered(scores[some]))
-        return onto_raster(contrast(record.plan, sums / len(scores[some]), 0.0))
-
-    found = []
-    for start in range(0, N_MASKS, n_masks):
-        one, other = (maps(slice(start + first, start + n_masks, 2)) for first in (0, 1))
-        alike = one.mean(axis=0), other.mean(axis=0)
-        color = float(((one - alike[0]) * (other - alike[1])).mean())
-        whole = maps(slice(start, start + n_masks))
-        found.append(Block(whole, float((alike[0] * alike[1]).mean()), color))
-    return found
-
-
-def errors(images: list[list[Block]], truth: list[Block], n: int) -> dict[str, float]:
-    """The errors of figures of n images like these, each measured by one block."""
-    mean = np.mean([one.maps for one in truth], axis=0)
-    strong = np.abs(mean) >= 0.8 * np.abs(mean).max()
-    color = sum(one.color for one in truth)
-    whole = sum(one.color + one.presence for one in truth)
-
-    def spread(of: Any) -> Any:
-        """The variance over images, averaged over which block of theirs is taken."""
-        values = np.array([[of(block) for block in own] for own in images])
-        return values.var(axis=0, ddof=1).mean(axis=0)
-
-    of_map = np.sqrt(np.mean(spread(lambda one: one.maps)) / n)
-    of_place = np.sqrt(spread(lambda one: one.maps[strong].mean()) / n)
-    rest = spread(lambda one: one.color - color / whole * (one.color + one.presence))
+def measure(name: str, model: mcrise.Model, n_masks: int, n_images: int) -> dict[str, Any]:
+    """The figures of a class by one design, with their errors over images."""
+    sign, label = SIGNS[name](), name.replace("-", " ")
+    maps, presence, color = [], [], []
+    for number in range(n_images):
+        picture = vary(sign, np.random.default_rng([n_masks, number]))  # no design sees another's
+        record = mcrise.explain(
+            picture, model, n_masks=n_masks, mask_prob=MASK_PROB, seed=10_000 * n_masks + number
+        )
+        target = record.resolve(label)
+        maps.append(pooled(record, record.masks(), record.scores_of(target)))
+        present, colored = energies(*half_maps(record, target))
+        presence.append(present)
+        color.append(colored)
+    alone = np.arange(n_images)
+    middle, error = mean_maps(np.array(maps), alone)
+    strong = np.unravel_index(np.abs(middle).argmax(), middle.shape)
+    share = ratio(np.array(color), np.add(color, presence), alone)
+    assert share is not None
+    signal = np.mean(np.square(middle)) - np.mean(np.square(error))  # noise is no signal
     return {
-        "error of the mean map, relative": float(of_map / np.sqrt(np.mean(mean**2))),
-        "error at the strongest place": float(of_place),
-        "effect there": float(mean[strong].mean()),
-        "color share": float(color / whole),
-        "its error": float(np.sqrt(rest / n) / (whole / len(truth))),
+        "sign": label,
+        "images": n_images,
+        "masks": n_masks,
+        "error of the mean map, relative": float(np.sqrt(np.mean(np.square(error)) / signal)),
+        "effect at the strongest place": float(middle[strong]),
+        "error there": float(error[strong]),
+        "color share": share.value,
+        "error of it": error_of(share),
     }
+
+
+def error_of(figure: Figure) -> float:
+    """The standard error that an interval was made of, about."""
+    return (figure.high - figure.low) / (2 * t_quantile(figure.n - 1))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
-    parser.add_argument("--images", type=int, default=48, help="of each sign")
-    parser.add_argument("--signs", default="stop,priority-road")
+    parser.add_argument("--calls", type=int, default=64_000, help="of each design")
+    parser.add_argument("--signs", default="stop")
+    parser.add_argument("--masks", default="64,256,1024", help="of an image, for each design")
     given = parser.parse_args()
     model, rows = mcrise.load_model("demo", threads=1), []
-    started, calls = time.perf_counter(), 0
+    started = time.perf_counter()
     for name in given.signs.split(","):
-        sign, label = SIGNS[name](), name.replace("-", " ")
-        records = []
-        for seed in range(given.images):
-            picture = vary(sign, np.random.default_rng([seed, len(records)]))
-            records.append(
-                mcrise.explain(picture, model, n_masks=N_MASKS, mask_prob=MASK_PROB, seed=seed)
-            )
-            calls += N_MASKS
-            print(".", end="", flush=True, file=sys.stderr)
-        target = records[0].resolve(label)
-        truth = [blocks(record, target, N_MASKS)[0] for record in records]
-        for n_masks, n_images in DESIGNS.items():
-            images = [blocks(record, target, n_masks) for record in records]
-            rows.append(
-                {"sign": label, "images": n_images, "masks": n_masks,
-                 **errors(images, truth, n_images)}
-            )  # fmt: skip
-    seconds = time.perf_counter() - started
-    report("audit_budget", rows, pool=given.images, calls_per_second=calls / seconds)
+        for n_masks in map(int, given.masks.split(",")):
+            rows.append(measure(name, model, n_masks, round(given.calls / n_masks)))
+            print(rows[-1], file=sys.stderr, flush=True)
+    report("audit_budget", rows, calls=given.calls, seconds=time.perf_counter() - started)
 
 
 if __name__ == "__main__":

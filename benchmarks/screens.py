@@ -1,10 +1,11 @@
-"""The set of screens to look at, and what axe-core says of each.
+"""The set of screens to look at, what axe-core says of each, and how well things stand out on it.
 
     python benchmarks/screens.py [FOLDER]
 
 Every level of the page at 360, 768, 1280 and 1920 pixels, light and dark; at 200 % zoom, with
-forced colors and printed. A screen that scrolls sideways, or has a serious violation, is named and
-fails the run. axe-core is fetched by npm into benchmarks/cache the first time.
+forced colors and printed. A screen that scrolls sideways, has a serious violation, or text below
+4.5 : 1 (large 3 : 1), borders or marks below 3 : 1, is named and fails the run. axe-core is fetched
+by npm into benchmarks/cache the first time.
 """
 
 import asyncio
@@ -34,6 +35,8 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 WIDTHS = (360, 768, 1280, 1920)
 N_COLLECTION = 24
 SERIOUS = ("serious", "critical")
+CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
+CONTRAST = CONTRAST[CONTRAST.index("() =>") :]
 
 
 def axe() -> str:
@@ -136,8 +139,12 @@ async def look(browser: Browser, address: str, places: dict[str, str]) -> list[d
             await page.evaluate(script)
             found = await page.evaluate("async () => (await axe.run()).violations")
             serious = [one for one in found if one["impact"] in SERIOUS]
-            rows.append({"screen": path.stem, "sideways px": max(0, wide - kind["width"]),
-                         "serious": len(serious)})  # fmt: skip
+            stands = await page.evaluate(CONTRAST)
+            rows.append({"screen": path.stem, "kind": kind["name"].rpartition("-")[0] or "forced",
+                         "sideways px": max(0, wide - kind["width"]), "serious": len(serious),
+                         "below": len(stands["below"]), **stands["lowest"]})  # fmt: skip
+            for line in stands["below"][:4]:
+                print(f"{path.stem}: {line}")
             for one in serious:
                 where = "; ".join(node["html"][:110] for node in one["nodes"][:3])
                 print(f"{path.stem}: {one['id']} ({len(one['nodes'])}): {where}")
@@ -170,10 +177,20 @@ async def main() -> None:
             )
             rows = await look(browser, address, places)
             await browser.close()
-    bad = [row for row in rows if row["sideways px"] or row["serious"]]
-    summary = {"screens": len(rows), "sideways": sum(row["sideways px"] > 0 for row in rows),
-               "with serious violations": sum(row["serious"] > 0 for row in rows)}  # fmt: skip
-    report("screens", [summary], folder=str(FOLDER))
+    bad = [row for row in rows if row["sideways px"] or row["serious"] or row["below"]]
+    summary = []
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        some = [row for row in rows if row["kind"] == kind]
+        lowest = {
+            f"lowest {what}": min(row.get(what, 21.0) for row in some)
+            for what in ("text", "large", "border", "mark")
+        }
+        summary.append(
+            {"kind": kind, "screens": len(some),
+             "sideways": sum(row["sideways px"] > 0 for row in some),
+             "with serious violations": sum(row["serious"] > 0 for row in some), **lowest}
+        )  # fmt: skip
+    report("screens", summary, folder=str(FOLDER))
     if bad:
         sys.exit("\n".join(f"{row['screen']}: {row}" for row in bad))
 

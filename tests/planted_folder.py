@@ -53,6 +53,10 @@ def planted_looks(target=0, n=24, corner=0.0, fill=2, right=1.0, noise=0.02, see
         flip=(None,) * n,
         righted=(None,) * n,
         pixels=np.full((n, RASTER, RASTER, 3), 100 + target, np.uint8),
+        outer=("rim",) * n,
+        outer_after=np.full((n, len(FILLS) + 2), 0.9),
+        outer_said=np.where(wrong, (target + 1) % 3, target)[:, None].repeat(len(FILLS) + 2, 1),
+        outer_region=np.broadcast_to(zone_rim(), (n, RASTER, RASTER)),
     )
 
 
@@ -88,13 +92,16 @@ def write_audit(path, classes, labels=LABELS, figures=True, answers=None, **chan
         place = f"class={looks.target}/part-00000.parquet"
         rows, maps = [], []
         for i in range(len(looks)):
-            arrays = ("zone_energy", "zone_effect", "own_share", "own_effect")
+            arrays = ("zone_energy", "zone_effect", "own_share", "own_effect", "outer_after",
+                      "outer_said")  # fmt: skip
             rows.append({
                 **{name: np.asarray(getattr(looks, name))[i].item() for name in
                    ("image", "truth", "predicted", "score", "presence", "color", "gray", "hue120",
                     "hue240")},
                 **{name: getattr(looks, name)[i].ravel() for name in arrays},
                 "name": looks.names[i],
+                "outer": looks.outer[i],
+                "outer_region": np.packbits(looks.outer_region[i]).tobytes(),
                 "predicted_label": labels[looks.predicted[i]] if labels else None,
                 "pixels": looks.pixels[i].tobytes(),
                 "thumbnail": thumbnail(looks.pixels[i]),
@@ -105,7 +112,7 @@ def write_audit(path, classes, labels=LABELS, figures=True, answers=None, **chan
                     "target": looks.target,
                     "values": looks.maps[i].ravel(),
                     "errors": looks.errors[i].ravel(),
-                    "ranks": looks.maps[i].ravel(),
+                    "ranks": (looks.maps if looks.ranks is None else looks.ranks)[i].ravel(),
                 }
             )
         (folder / f"images/{place}").write(tables.parquet(rows, tables.IMAGES))

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import urllib.request
 from contextlib import closing
 from dataclasses import replace
@@ -27,6 +28,7 @@ from mcrise.model import Model
 from mcrise.packing import pack
 from mcrise.page.app import create_app
 from mcrise.page.jobs import Jobs, Order
+from mcrise.page.shelf import Shelf
 from mcrise.page.status import follow
 from mcrise.page.uploads import MOST_BYTES
 from mcrise.reading import read_maps
@@ -135,6 +137,29 @@ def test_a_grid_of_many_cells_and_colors_stays_below_a_megabyte_and_a_half(clien
     noise = np.random.default_rng(0).normal(size=(len(many), 512, 512)).astype(np.float32)
     maps = replace(small, values=noise, se=np.abs(noise), fills=many, image=photo(512, 512))
     assert len(pack(maps, (32, 32), Chance(1.0, noise + 1))) < 1_500_000
+
+
+def test_one_kind_of_answer_does_not_wait_for_another_but_for_its_own():
+    shelf, begun, go = Shelf(), threading.Event(), threading.Event()
+    made = []
+
+    def slow():
+        begun.set()
+        go.wait()
+        return "reading"
+
+    reader = threading.Thread(target=lambda: made.append(shelf.get(("id", "reading", 1), 64, slow)))
+    reader.start()
+    begun.wait()
+    assert shelf.get(("id", "maps", 2), 64, lambda: "maps") == "maps"  # would wait for ever
+    second = threading.Thread(
+        target=lambda: made.append(shelf.get(("id", "reading", 1), 64, lambda: "again"))
+    )
+    second.start()
+    go.set()
+    reader.join()
+    second.join()
+    assert made == ["reading", "reading"]
 
 
 def test_one_finding_can_be_tried_alone_and_the_rest_stays_untried(client, jobs):
@@ -504,9 +529,24 @@ def test_with_a_host_a_token_is_needed(jobs):
         assert client.get("/api/jobs").status_code == 200
 
 
+def test_a_record_that_is_damaged_and_a_picture_that_is_gone_are_told_in_words(client, jobs):
+    good, bad = finished(client, jobs), finished(client, jobs)
+    jobs.record_path(jobs.get(bad)).write_bytes(b"no record")
+    jobs.held.clear()
+    assert client.get("/api/cards", params={"ids": f"{good},{bad}"}).json().keys() == {good}
+    assert client.get(f"/api/jobs/{bad}/record").status_code == 400
+    for id in (good, bad):
+        jobs.upload_path(jobs.get(id)).unlink()
+    jobs.record_path(jobs.get(bad)).unlink()
+    jobs.views.clear()
+    assert client.get(f"/api/jobs/{bad}/image.png").status_code == 404
+    again = client.post("/api/jobs", params={"like": good})
+    assert (again.status_code, "send it again" in again.text) == (404, True)
+
+
 def test_generated_requests_find_no_server_error(jobs):
     # Of some operations there are not as many as their share: so more are asked for.
-    assert generated_requests(create_app(jobs), 4 * N_REQUESTS // 3) >= N_REQUESTS
+    assert generated_requests(create_app(jobs), 4 * N_REQUESTS // 3).total() >= N_REQUESTS
 
 
 # ---- the command

@@ -1,4 +1,8 @@
-"""Attacks that once succeeded, by the command and its server alone; issue by issue."""
+"""Attacks that once succeeded, by the command, its server and what `import mcrise` gives alone.
+
+Nothing here knows what is inside, so that `attacks/before.py` can run the same tests on an earlier
+version and tell which of these defects it has; `defect` is the number under which it was found.
+"""
 
 import io
 import json
@@ -24,8 +28,7 @@ import pytest
 from PIL import Image
 
 import mcrise
-from attacking import MCRISE, command, in_words, serving
-from mcrise.reading import read_maps
+from attacking import MCRISE, Server, command, in_words, many_scans, serving
 
 MODEL = """
 import numpy as np
@@ -37,6 +40,7 @@ def predict(images):
 model = Model(predict, Geometry(({side}, {side})))
 """
 PLANTED = ("--model", "planted:model")
+defect = pytest.mark.defect
 
 
 def planted_file(tmp_path, channel=0, side=24):
@@ -65,28 +69,58 @@ def locked(folder):
         database.execute("ROLLBACK")
 
 
+@defect(1)
+def test_what_cannot_be_written_down_is_refused_in_words_and_leaves_nothing_behind(tmp_path):
+    with serving(tmp_path) as server:
+        with locked(tmp_path):
+            status, refused = server.ask("api/jobs?sign=stop&n_masks=64", "POST")
+            worker = server.ask("api/about")[1].get("worker", {})
+        found = {
+            "status": status,
+            "in words": "locked" in str(refused),
+            "uploads": len(list(tmp_path.glob("*.upload"))),
+            "told": "locked" in worker.get("trouble", ""),
+        }
+        assert found == {"status": 503, "in words": True, "uploads": 0, "told": True}
+
+
+@defect(1)
 def test_jobs_end_and_the_model_answers_after_the_list_of_jobs_was_locked(tmp_path):
     with serving(tmp_path) as server:
         first, second = server.submit(), server.submit()
         with locked(tmp_path):
-            status, refused = server.ask("api/jobs?sign=stop&n_masks=64", "POST")
-            assert status == 503
-            assert "locked" in refused["detail"]
-            assert "locked" in server.ask("api/about")[1]["worker"]["trouble"]
-            time.sleep(6)
-        assert len(list(tmp_path.glob("*.upload"))) == 2
+            server.wait(first)
+            time.sleep(6)  # SQLite itself waits for five
         for id in (first, second):
-            assert server.wait(id, seconds=120)["state"] == "done"
+            assert server.wait(id, seconds=30)["state"] == "done"
         size = server.ask(f"api/jobs/{first}/record")[1]["size"]
         painted = b"\x01" * (size[0] * size[1])
-        assert server.ask(f"api/jobs/{first}/whatif", "POST", painted, seconds=120)[0] == 200
+        assert server.ask(f"api/jobs/{first}/whatif", "POST", painted, seconds=30)[0] == 200
         well = {"alive": True, "trouble": ""}
         wait_for(lambda: server.ask("api/about")[1]["worker"] == well)  # it looks now and then
+
+
+@defect(1)
+def test_after_a_full_disk_jobs_are_done_again_and_what_failed_has_a_sentence(tmp_path):
+    """A disk on which no file can have a second byte, as the limit of a file's size has it."""
+    with serving(tmp_path, "--checkpoint", 0, *PLANTED, path=planted_file(tmp_path)) as server:
+        first = server.submit("n_masks=640&mask_prob=0.5&colors=red", png((32, 32)))
+        limit = resource.RLIMIT_FSIZE
+        before = resource.prlimit(server.process.pid, limit, (1, resource.RLIM_INFINITY))
+        time.sleep(3)
+        refused = server.ask("api/jobs?n_masks=64", "POST", png((32, 32)))
+        resource.prlimit(server.process.pid, limit, before)
+        second = server.submit("n_masks=64&mask_prob=0.5&colors=red", png((32, 32)))
+        assert server.wait(second, seconds=20)["state"] == "done"
+        ended = server.wait(first, seconds=20)
+        assert ended["state"] == "done" or "cannot be written" in ended["note"]
+        assert refused[0] == 503
 
 
 # ---- whose scores
 
 
+@defect(2)
 def test_after_a_restart_no_answer_mixes_two_models_and_pictures_stay_as_they_were(tmp_path):
     folder, body = tmp_path / "data", png((32, 32))
     with serving(folder, *PLANTED, path=planted_file(tmp_path)) as server:
@@ -95,19 +129,21 @@ def test_after_a_restart_no_answer_mixes_two_models_and_pictures_stay_as_they_we
         before = server.ask(f"api/jobs/{job}/image.png")[1]
     painted = b"\x01" * 24 * 24
     with serving(folder, *PLANTED, path=planted_file(tmp_path, 1, 32)) as server:
-        assert server.ask(f"api/jobs/{job}/image.png")[1] == before
-        status, said = server.ask(f"api/jobs/{job}/whatif", "POST", painted)
-        assert status == 400
-        assert "another run" in said["detail"]
+        same_picture = server.ask(f"api/jobs/{job}/image.png")[1] == before
+    with serving(folder, *PLANTED, path=planted_file(tmp_path, 1, 24)) as server:
+        other = server.ask(f"api/jobs/{job}/whatif", "POST", painted)
     with serving(folder) as server:
-        status, said = server.ask(f"api/jobs/{job}/whatif", "POST", painted)
-        assert status == 409
-        assert "not being served" in said["detail"]
+        gone = server.ask(f"api/jobs/{job}/whatif", "POST", painted)
+    found = {"the same picture": same_picture, "another model": other[0], "no model": gone[0]}
+    assert found == {"the same picture": True, "another model": 400, "no model": 409}
+    assert "another run" in other[1]["detail"]
+    assert "not being served" in gone[1]["detail"]
 
 
 # ---- taking home
 
 
+@defect(13)
 def test_a_record_taken_home_while_its_job_runs_is_whole(tmp_path):
     """Replaced every few milliseconds, with several who read it."""
 
@@ -128,9 +164,62 @@ def test_a_record_taken_home_while_its_job_runs_is_whole(tmp_path):
         assert len(sizes) > 5  # it grew meanwhile
 
 
+@defect(13)
+def test_a_record_that_is_deleted_while_it_is_taken_home_arrives_whole(tmp_path):
+    """More of it than what lies on its way at once, and nobody reads until it is deleted."""
+    with serving(tmp_path, *PLANTED, path=planted_file(tmp_path, side=1000)) as server:
+        job = server.submit("n_masks=64&mask_prob=0.5&colors=red", png((1000, 1000)))
+        server.wait(job)
+        request = urllib.request.Request(f"{server.address}api/jobs/{job}/run.npz")
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            start = answer.read(1000)
+            assert server.ask(f"api/jobs/{job}", "DELETE")[0] == 204
+            content = start + answer.read()
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            assert archive.testzip() is None
+
+
+@defect(13)
+def test_nobody_comes_round_the_limit_of_the_queue_by_pausing(tmp_path):
+    with serving(tmp_path, *PLANTED, path=planted_file(tmp_path)) as server:
+        query = "n_masks=100000&mask_prob=0.5&colors=red"
+        jobs = [server.submit(query, png((32, 32)))]
+        server.wait(jobs[0], states=("running",))
+        while (answer := server.ask(f"api/jobs?{query}", "POST", png((32, 32))))[0] == 201:
+            jobs.append(answer[1]["id"])
+        assert answer[0] == 429
+        assert server.ask(f"api/jobs/{jobs[-1]}/do/pause", "POST")[0] == 200
+        server.submit(query, png((32, 32)))
+        assert server.ask(f"api/jobs/{jobs[-1]}/do/resume", "POST")[0] == 429
+
+
+@defect(13)
+def test_what_is_kept_has_a_limit_that_is_told(tmp_path):
+    with serving(tmp_path, "--keep-gb", 1, "--keep-days", 3) as server:
+        kept = server.ask("api/about")[1]["kept"]
+        assert (kept["most_bytes"], kept["most_days"]) == (10**9, 3)
+
+
+# ---- whose folder
+
+
+@defect(7)
+def test_a_folder_has_one_server_until_it_ends_by_a_kill_too(tmp_path):
+    first = Server(tmp_path)
+    try:
+        second = command("serve", "--port", 0, "--data", tmp_path, seconds=30)
+        assert in_words(second)
+        assert f"process {first.process.pid}" in second.stderr
+    finally:
+        first.end("kill")
+    with serving(tmp_path) as third:
+        assert third.ask("api/about")[0] == 200
+
+
 # ---- uploads
 
 
+@defect(5)
 def test_a_small_file_that_unpacks_to_much_costs_the_server_no_memory(tmp_path):
     body = png((6300, 6300))
     assert len(body) < 200_000
@@ -141,6 +230,7 @@ def test_a_small_file_that_unpacks_to_much_costs_the_server_no_memory(tmp_path):
         assert server.memory() - before < 100e6
 
 
+@defect(5)
 def test_what_takes_long_to_paint_is_refused_before_it_is_tried(tmp_path):
     with serving(tmp_path) as server:
         for colors in ("blur:999", ",".join(f"blur:{90 + n}" for n in range(10))):
@@ -149,6 +239,30 @@ def test_what_takes_long_to_paint_is_refused_before_it_is_tried(tmp_path):
             assert "blur" in said["detail"].lower()
 
 
+@defect(5)
+def test_nothing_is_unpacked_for_somebody_who_has_left(tmp_path):
+    """A JPEG that takes long; the processor is at rest again soon after its sender has gone."""
+    body = many_scans(1000, 5000, noise=False)
+    with serving(tmp_path) as server:
+        server.wait(server.submit())  # warm
+        port = int(server.address.strip("/").rpartition(":")[2])
+        head = (
+            f"POST /api/jobs?n_masks=64 HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}"
+        )
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as sender:
+            sender.sendall(head.encode() + b"\r\n\r\n" + body)
+            wait_for(lambda: busy(server))
+        wait_for(lambda: not busy(server), seconds=8)
+
+
+def busy(server, seconds=0.5):
+    """Whether a server and what it has started use the processor."""
+    before = server.ticks()
+    time.sleep(seconds)
+    return server.ticks() - before > 0.2 * seconds * os.sysconf("SC_CLK_TCK")
+
+
+@defect(13)
 def test_a_picture_of_far_too_many_pixels_is_called_that(tmp_path):
     body = bytearray(png((8, 8), kind="JPEG"))
     at = body.index(b"\xff\xc0") + 5
@@ -179,6 +293,7 @@ def answer(address, path, method="GET", **headers):
             return error.code, error.headers.get("location"), error.headers.get("set-cookie")
 
 
+@defect(11)
 def test_a_token_is_kept_only_where_it_is_right_and_sends_nobody_elsewhere(tmp_path):
     with serving(tmp_path, "--host", "127.0.0.1") as server:
         address, token = server.address.rstrip("/"), server.token
@@ -186,17 +301,31 @@ def test_a_token_is_kept_only_where_it_is_right_and_sends_nobody_elsewhere(tmp_p
         assert (status, place) == (303, "/")
         kept = {"cookie": cookie.partition(";")[0]}
         port = address.rpartition(":")[2]
-        assert port in kept["cookie"].partition("=")[0]  # all ports of a host share their cookies
-        assert answer(address, "/?token=wrong", **kept)[::2] == (200, None)
-        assert answer(address, f"//evil.example/..?token={token}")[1] is None
-        assert answer(address, f"/api/jobs?sign=stop&token={token}", "POST")[0] == 201
-        for odd in ("/?token=%ff%fe", "/?token=%F0%9F%92%A9"):
-            assert answer(address, odd)[0] == 401
-        for headers in ({"cookie": "mcrise_token=\xe9"}, {"authorization": "Bearer \xe9"}):
-            assert answer(address, "/", **headers)[0] == 401
-        assert answer(address, "/", origin="http://[")[0] == 403
+        found = {  # all ports of a host share their cookies
+            "its port is in the cookie": port in kept["cookie"].partition("=")[0],
+            "wrong beside good": answer(address, "/?token=wrong", **kept)[::2],
+            "sent elsewhere": answer(address, f"//evil.example/..?token={token}")[1],
+            "posted": answer(address, f"/api/jobs?sign=stop&token={token}", "POST")[0],
+            "no UTF-8": answer(address, "/?token=%ff%fe")[0],
+            "no ASCII": answer(address, "/?token=%F0%9F%92%A9")[0],
+            "odd cookie": answer(address, "/", cookie="mcrise_token=\xe9")[0],
+            "odd header": answer(address, "/", authorization="Bearer \xe9")[0],
+            "odd origin": answer(address, "/", origin="http://[")[0],
+        }
+    assert found == {
+        "its port is in the cookie": True,
+        "wrong beside good": (200, None),
+        "sent elsewhere": None,
+        "posted": 201,
+        "no UTF-8": 401,
+        "no ASCII": 401,
+        "odd cookie": 401,
+        "odd header": 401,
+        "odd origin": 403,
+    }
 
 
+@defect(11)
 def test_half_requests_do_not_make_the_server_deaf_nor_fill_its_log(tmp_path):
     with ExitStack() as stack:
         server = stack.enter_context(serving(tmp_path, files=128))
@@ -204,10 +333,15 @@ def test_half_requests_do_not_make_the_server_deaf_nor_fill_its_log(tmp_path):
         for _ in range(300):
             half = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=5))
             half.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1")
+        answered = []
         for _ in range(3):
-            assert server.ask("api/about", seconds=5)[0] == 200
+            try:
+                answered.append(server.ask("api/about", seconds=5)[0])
+            except OSError:
+                answered.append("deaf")
             time.sleep(0.5)
-        assert len(server.end("kill")) < 10_000
+        found = {"answered": answered, "log below 10 kB": len(server.end("kill")) < 10_000}
+        assert found == {"answered": [200, 200, 200], "log below 10 kB": True}
 
 
 # ---- scores
@@ -222,6 +356,7 @@ def explained(scores_of, **options):
     return mcrise.explain(image, model, **given)
 
 
+@defect(4)
 @pytest.mark.parametrize(
     ("scores_of", "options"),
     [
@@ -242,14 +377,34 @@ def test_any_accepted_scores_give_maps(scores_of, options):
         assert np.isfinite(maps.se).all()
 
 
-def test_what_is_read_does_not_depend_on_the_unit_of_scores_that_may_be_anything():
-    found = [
-        len(read_maps(explained(lambda red, unit=unit: unit * red[:, None], scores="any")).findings)
-        for unit in (1.0, 1e-9)
-    ]
+UNITS = """
+import numpy as np
+from mcrise.images import Geometry
+from mcrise.model import Model
+def of(unit):
+    def predict(images):
+        return unit * images[:, :8, :8, 0].mean((1, 2))[:, None] / 255
+    return Model(predict, Geometry((24, 24)), kind="any")
+usual, tiny = of(1.0), of(1e-9)
+"""
+
+
+@defect(12)
+def test_what_is_read_does_not_depend_on_the_unit_of_scores_that_may_be_anything(tmp_path):
+    (tmp_path / "units.py").write_text(UNITS)
+    models = ("units:usual", "units:tiny")
+    options = [word for model in models for word in ("--model", model)]
+    found = []
+    with serving(tmp_path / "data", *options, path=tmp_path) as server:
+        for model in models:
+            query = f"model={model}&n_masks=512&mask_prob=0.5&colors=red,blue"
+            job = server.submit(query, png((24, 24)))
+            server.wait(job)
+            found.append(len(server.ask(f"api/jobs/{job}/reading")[1]["findings"]))
     assert found[0] == found[1] > 0
 
 
+@defect(12)
 def test_scores_that_cannot_be_reckoned_with_are_refused_in_words():
     with pytest.raises(mcrise.ModelError, match=r"range from .* clip"):
         explained(lambda red: 3e38 * red[:, None].astype(np.float32), scores="any")
@@ -282,6 +437,7 @@ def other(saved, path, **fields):
     return path
 
 
+@defect(8)
 @pytest.mark.parametrize(
     "fields",
     [
@@ -316,6 +472,7 @@ def test_a_record_whose_fields_are_of_another_type_or_range_is_refused(saved, tm
 LOAD = "import sys, mcrise\ntry: mcrise.load(sys.argv[1])\nexcept mcrise.RecordError: print('ours')"
 
 
+@defect(8)
 def test_what_is_no_file_is_not_read_as_a_record(tmp_path):
     os.mkfifo(tmp_path / "pipe.npz")
     for path in (tmp_path / "pipe.npz", "/dev/zero"):
@@ -326,6 +483,7 @@ def test_what_is_no_file_is_not_read_as_a_record(tmp_path):
         assert done.stdout == "ours\n", done.stderr
 
 
+@defect(8)
 def test_a_record_takes_no_more_memory_than_it_has_bytes(saved, tmp_path):
     with np.load(saved) as arrays:
         np.savez_compressed(tmp_path / "run.npz", **{**arrays, "extra": np.zeros(10**8, np.uint8)})
@@ -385,6 +543,7 @@ def wait_for(condition, seconds=120):
         time.sleep(0.05)
 
 
+@defect(7)
 def test_two_drivers_of_one_study_do_not_mix_their_tables(tmp_path, photos):
     first = start_study(tmp_path, seconds=0.5)
     try:
@@ -407,6 +566,7 @@ def test_two_drivers_of_one_study_do_not_mix_their_tables(tmp_path, photos):
     assert {row["seed"] for file in files for row in json.loads(file.read_text())["rows"]} == {1}
 
 
+@defect(7)
 def test_a_study_whose_driver_was_killed_is_free_again(tmp_path, photos):
     first = start_study(tmp_path, seconds=0.5)
     wait_for(lambda: (tmp_path / "out" / "study.json").exists())
@@ -417,11 +577,36 @@ def test_a_study_whose_driver_was_killed_is_free_again(tmp_path, photos):
     assert second.returncode == 0, said
 
 
+@defect(3)
+@pytest.mark.parametrize("name", ["onnxruntime", "socket"])
+def test_a_file_beside_the_images_is_not_taken_for_a_module(tmp_path, photos, name):
+    """Images come from anywhere, and code may lie among them."""
+    (photos / f"{name}.py").write_text("open('ran', 'w').close()\nraise SystemExit\n")
+    module, function = entry_point(Path(mcrise.__file__).parents[1])
+    words = ["study", ".", "--model", "demo", "--images", "1", "--methods", "random", "--step",
+             "0.5", "--workers", "1", "--out", tmp_path / "out"]  # fmt: skip
+    done = subprocess.run(  # as the installed script, which does not look in the current folder
+        [sys.executable, "-P", "-c", f"from {module} import {function}; {function}()", *words],
+        cwd=photos, capture_output=True, text=True,
+    )  # fmt: skip
+    assert not (photos / "ran").exists()
+    assert done.returncode == 0, done.stderr
+
+
+@defect(6)
+def test_a_study_takes_a_model_that_says_how_it_wants_its_images(tmp_path, photos):
+    planted_file(tmp_path)
+    done = command("study", "../images", "--model", "planted:model", "--out", "out", *QUICK,
+                   "--images", 1, cwd=tmp_path / "code")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
 def rows_of(tmp_path):
     table = (tmp_path / "out" / "summary.csv").read_text()
     return table, (tmp_path / "out" / "summary.md").read_text()
 
 
+@defect(10)
 def test_an_image_that_was_replaced_after_its_row_is_done_again(tmp_path, photos):
     start_study(tmp_path).communicate(timeout=120)
     before, _ = rows_of(tmp_path)
@@ -435,6 +620,7 @@ def test_an_image_that_was_replaced_after_its_row_is_done_again(tmp_path, photos
     assert rows_of(tmp_path)[0] == after  # as if it had always been so
 
 
+@defect(10)
 def test_rows_of_a_model_that_answers_at_random_are_not_mixed(tmp_path, photos):
     (tmp_path / "slow.py").write_text(
         "import numpy as np\n"
@@ -450,9 +636,39 @@ def test_rows_of_a_model_that_answers_at_random_are_not_mixed(tmp_path, photos):
     assert "at random" in said
 
 
+EMBED = """
+import numpy as np
+def embed(images):
+    channel = int(open("weights.txt").read())
+    return images.mean((1, 2))[:, [channel]] / 255 + 0.01
+"""
+
+
+@defect(10)
+def test_what_a_callable_said_before_is_not_what_it_says_now(tmp_path):
+    """The nearest by red, then by blue: the same function with other weights.
+
+    By the blue of the query and the red of the gallery, it would still be the first.
+    """
+    (tmp_path / "gallery").mkdir()
+    for name, color in (("query.png", (200, 0, 180)), ("gallery/a.png", (190, 0, 50)),
+                        ("gallery/b.png", (20, 0, 170))):  # fmt: skip
+        Image.new("RGB", (32, 32), color).save(tmp_path / name)
+    found = []
+    (tmp_path / "embedding.py").write_text(EMBED)
+    for channel in ("0", "2"):
+        (tmp_path / "weights.txt").write_text(channel)
+        done = command("match", "query.png", "gallery", "--model", "embedding:embed", "--n-masks",
+                       64, "--overwrite", cwd=tmp_path,
+                       env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")})  # fmt: skip
+        found += [name for name in ("a.png", "b.png") if name in done.stdout]
+    assert found == ["a.png", "b.png"]
+
+
 # ---- ends
 
 
+@defect(9)
 def test_sigterm_saves_as_ctrl_c_does(tmp_path):
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "stop.png").write_bytes(png((32, 32)))
@@ -472,6 +688,7 @@ def test_sigterm_saves_as_ctrl_c_does(tmp_path):
     assert 0 < mcrise.load(tmp_path / "stop.png.mcrise").n_masks < 640
 
 
+@defect(9)
 def test_a_report_is_written_whole_or_the_old_one_stays(saved, tmp_path):
     """A disk that is full after 20 kB, as the limit of a file's size has it."""
     out = tmp_path / "report.html"
@@ -494,45 +711,98 @@ def gtsrb(folder, table):
     return folder
 
 
-def test_odd_files_get_a_sentence(tmp_path):
-    image = tmp_path / "stop.png"
-    image.write_bytes(png((32, 32)))
-    demo = Path(mcrise.__file__).parent / "demo"
-    model = tmp_path / "odd.onnx"
-    model.write_bytes(next(demo.glob("*.onnx")).read_bytes())
-    model.with_suffix(".toml").write_text("a = " + "[" * 5000 + "]" * 5000)
-    for folder, table in (("a", b""), ("b", b"Filename;ClassId\n"), ("c", b"Filename\xff;\xfe\n")):
-        gtsrb(tmp_path / folder, table)
-    (tmp_path / "study").mkdir()
-    (tmp_path / "study" / "study.json").write_text('{"images": ["a"]}')
-    (tmp_path / "study" / "status.json").write_text('{"done": "many"}')
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "jobs.sqlite").write_bytes(b"no database" * 100)
-    explain = ("explain", image, "--model", "demo", "--n-masks", 64)
-    for words in (
-        ("explain", image, "--model", model),
-        ("study", tmp_path / "a", "--out", tmp_path / "out"),
-        ("study", tmp_path / "b", "--out", tmp_path / "out"),
-        ("study", tmp_path / "c", "--out", tmp_path / "out"),
-        ("study", tmp_path, "--out", "zzz://x"),
-        ("serve", "--port", 0, "--data", tmp_path / "data"),
-    ):
-        done = command(*words)
-        assert in_words(done), (words, done.stderr[-500:])
-        assert "None" not in done.stderr
-    assert command("study-status", tmp_path / "study").returncode == 0
-    odd = command(*explain, env={**os.environ, "MCRISE_THREADS": "abc"})
+@pytest.fixture
+def desk(tmp_path):
+    """Files that are not what they seem."""
+    (tmp_path / "stop.png").write_bytes(png((32, 32)))
+    demo = next((Path(mcrise.__file__).parent / "demo").glob("*.onnx")).read_bytes()
+    for name in ("odd", "a/same", "b/same"):
+        (tmp_path / f"{name}.onnx").parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.onnx").write_bytes(demo)
+    (tmp_path / "odd.toml").write_text("a = " + "[" * 5000 + "]" * 5000)
+    for name, table in (("empty", b""), ("head", b"Filename;ClassId\n"), ("odd", b"F\xff;\xfe\n")):
+        gtsrb(tmp_path / name, table)
+    for name, content in (("corrupt", b"no database" * 100), ("foreign", None)):
+        (tmp_path / name).mkdir()
+        if content:
+            (tmp_path / name / "jobs.sqlite").write_bytes(content)
+            continue
+        with closing(sqlite3.connect(tmp_path / name / "jobs.sqlite")) as database, database:
+            database.execute("CREATE TABLE jobs (id, x)")
+            database.execute("INSERT INTO jobs VALUES (1, 2)")
+    return tmp_path
+
+
+EXPLAIN = ("explain", "stop.png", "--model", "demo", "--n-masks", 64)
+
+
+@defect(14)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain", "stop.png", "--model", "odd.onnx"),
+        ("study", "empty", "--out", "out"),
+        ("study", "head", "--out", "out"),
+        ("study", "odd", "--out", "out"),
+        ("study", ".", "--out", "zzz://x"),
+        ("serve", "--port", 0, "--data", "corrupt"),
+        ("serve", "--port", 0, "--data", "foreign"),
+    ],
+    ids=lambda words: " ".join(map(str, words[:2])) + f" {words[-1]}",
+)
+def test_odd_files_get_a_sentence(desk, words):
+    done = command(*words, cwd=desk, seconds=30)
+    assert in_words(done), done.stderr[-500:]
+    assert "None" not in done.stderr
+
+
+def test_two_models_of_one_name_are_refused_before_they_are_loaded(desk):
+    done = command("serve", "--port", 0, "--model", "a/same.onnx", "--model", "b/same.onnx",
+                   cwd=desk, seconds=30)  # fmt: skip
+    assert in_words(done)
+    assert "a/same.onnx" in done.stderr
+
+
+@defect(14)
+def test_a_number_of_threads_that_is_none_gets_a_sentence(desk):
+    odd = command(*EXPLAIN, cwd=desk, env={**os.environ, "MCRISE_THREADS": "abc"})
     assert in_words(odd), odd.stderr
     assert "MCRISE_THREADS" in odd.stderr
-    closed = command(*explain, preexec_fn=lambda: os.close(2))
+
+
+@defect(14)
+def test_a_command_needs_no_stderr(desk):
+    closed = command(*EXPLAIN, cwd=desk, preexec_fn=lambda: os.close(2))
     assert closed.returncode == 0, closed.stdout
-    folder = tmp_path / "stop.png.mcrise"
+
+
+@defect(14)
+@pytest.mark.parametrize("name", ["status.json", "summary.json", "metrics.json"])
+@pytest.mark.parametrize("content", ['{"done": "many"}', '{"maps": [1], "curves": 1}', "[[1]]"])
+def test_an_odd_file_of_our_own_is_no_traceback(saved, tmp_path, name, content):
+    (tmp_path / "study.json").write_text('{"images": ["a"]}')
+    shutil.copy(saved, tmp_path / "run.npz")
+    (tmp_path / name).write_text(content)
+    words = (
+        ("study-status", tmp_path)
+        if name == "status.json"
+        else ("report", tmp_path, "-o", tmp_path / "report.html")
+    )
+    done = command(*words)
+    assert done.returncode == 0 or in_words(done), done.stderr[-500:]
+
+
+@defect(14)
+def test_metrics_of_the_right_maps_and_of_no_sense_get_a_sentence(desk):
+    assert command(*EXPLAIN, cwd=desk).returncode == 0
+    folder = desk / "stop.png.mcrise"
     summary = json.loads((folder / "summary.json").read_text())["maps"][0]
     odd_metrics = {"target": summary["target"], "estimator": summary["estimator"], "curves": [1]}
     (folder / "metrics.json").write_text(json.dumps(odd_metrics))
-    assert in_words(command("report", folder, "-o", tmp_path / "report.html"))
+    assert in_words(command("report", folder, "-o", desk / "report.html"))
 
 
+@defect(14)
 def test_no_program_is_started_for_a_picture_whatever_it_is_called(tmp_path):
     """Pillow would hand PostScript to Ghostscript."""
     gs = tmp_path / "bin" / "gs"
@@ -548,6 +818,7 @@ def test_no_program_is_started_for_a_picture_whatever_it_is_called(tmp_path):
     assert not (tmp_path / "started").exists()
 
 
+@defect(10)
 def test_a_long_name_of_external_data_is_part_of_who_a_model_is(tmp_path):
     onnx = pytest.importorskip("onnx")
     from onnx import TensorProto, helper
@@ -578,6 +849,7 @@ def test_a_long_name_of_external_data_is_part_of_who_a_model_is(tmp_path):
     assert identities[0] != identities[1]
 
 
+@defect(12)
 @pytest.mark.parametrize("seeds", [(2**63, 2**63 + 1), (2**64 - 1, 2**64 - 2)])
 def test_two_seeds_are_two_sets_of_masks_however_large(seeds):
     drawn = [explained(lambda red: np.stack([red, 1 - red], axis=1), seed=seed).masks()
@@ -585,6 +857,7 @@ def test_two_seeds_are_two_sets_of_masks_however_large(seeds):
     assert not np.array_equal(drawn[0].cells, drawn[1].cells)
 
 
+@defect(12)
 @pytest.mark.parametrize("fill", ["hue:inf", "hue:nan", f"noise:{2**64}"])
 def test_a_fill_that_cannot_be_painted_is_refused_before_the_model_is_asked(fill):
     asked = []
@@ -593,6 +866,7 @@ def test_a_fill_that_cannot_be_painted_is_refused_before_the_model_is_asked(fill
     assert asked == []
 
 
+@defect(14)
 def test_ctrl_c_while_the_command_is_imported_is_no_traceback(tmp_path):
     """A package that takes a minute to import, as a cold disk makes it."""
     (tmp_path / "mcrise").mkdir()
@@ -619,6 +893,7 @@ def entry_point(source):
     return told["project"]["scripts"]["mcrise"].split(":")
 
 
+@defect(14)
 def test_a_model_whose_names_are_not_utf_8_is_refused_in_words(tmp_path):
     demo = next((Path(mcrise.__file__).parent / "demo").glob("*.onnx")).read_bytes()
     (tmp_path / "odd.onnx").write_bytes(demo.replace(b"images", b"im\xff\xfees"))
@@ -630,13 +905,29 @@ def test_a_model_whose_names_are_not_utf_8_is_refused_in_words(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "n_variants"), [("records", 150), ("pictures", 60), ("words", 300)]
+    ("name", "n_variants"), [("records", 150), ("pictures", 60), ("words", 300), ("audits", 12)]
 )
 def test_damaged_input_brings_forth_nothing_but_our_own_errors(name, n_variants):
     fuzzing = pytest.importorskip("fuzzing")
     outcomes, bad, _, _ = fuzzing.attack(name, n_variants)
     assert bad == {}
     assert outcomes.total() == n_variants
+
+
+@pytest.mark.parametrize(
+    "name", ["records", "settings", "labels", "tables", "GTSRB tables", "rules", "pictures"]
+)
+def test_made_up_input_brings_forth_nothing_but_our_own_errors(name):
+    strategies = pytest.importorskip("strategies")
+    counts = strategies.attack(name, 50, derandomize=True)
+    assert sum(counts.values()) >= 50
+
+
+def test_a_report_and_the_list_of_jobs_are_whole_after_a_kill_in_the_middle_of_writing_them():
+    torn = Path(__file__).parents[1] / "attacks" / "torn.py"
+    done = subprocess.run([sys.executable, torn, "report", "jobs"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 kills" in done.stdout
 
 
 def test_tabs_end_with_the_server_and_leave_no_traceback(tmp_path):

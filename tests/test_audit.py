@@ -18,8 +18,8 @@ import mcrise
 import planted_signs
 from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.auditing import tables
-from mcrise.auditing.basics import BASICS, SHADES, basic_colors
-from mcrise.auditing.findings import Attempt
+from mcrise.auditing.attempts import Attempt
+from mcrise.auditing.basics import BASICS, LIGHTNESS, basic_colors, oklab, shades
 from mcrise.auditing.looking import Task, energies, half_maps, look, repaint
 from mcrise.auditing.protocol import Protocol
 from mcrise.auditing.runner import audit, some_of_each
@@ -154,6 +154,43 @@ def test_colors_turned_or_gone_are_asked_about():
     assert [LABELS[facts[name]] for name in ("gray", "hue120", "hue240")] == ["plain"] * 3
 
 
+def rim_is_green(images):
+    """A model that says `green` of what has a green edge, whatever is in the middle."""
+    rim = np.ones(images.shape[1:3], bool)
+    rim[2:-2, 2:-2] = False
+    green = (images[:, rim, 1].astype(float) - images[:, rim, 0]).mean(axis=1) / 255
+    chance = 1 / (1 + np.exp(-20 * (green - 0.4)))
+    return np.stack([chance, 1 - chance], axis=1).astype(np.float32)
+
+
+def test_all_of_the_rim_is_painted_with_each_color_and_with_its_own():
+    pixels = np.full((SIZE, SIZE, 3), (10, 200, 20), np.uint8)
+    pixels[8:16, 8:16] = 128
+    found = looked(picture(pixels), rim_is_green, truth=0)
+    assert found.facts["outer"] == "rim"
+    red, green, blue, white, black, own, untouched = found.arrays["outer_after"]
+    assert min(green, own, untouched) > 0.99
+    assert max(red, blue, white, black) < 0.01
+    assert found.arrays["outer_said"].tolist() == [1, 0, 1, 1, 1, 0, 0]
+
+
+def test_where_the_object_is_known_its_background_is_painted():
+    """The box is all that is looked at, so what lies outside of it does nothing at all."""
+
+    def middle_is_red(images):
+        red = images[:, 8:16, 8:16, 0].mean(axis=(1, 2)) / 255
+        return np.stack([red, 1 - red], axis=1).astype(np.float32)
+
+    pixels = np.full((SIZE, SIZE, 3), 128, np.uint8)
+    pixels[8:16, 8:16] = (220, 20, 30)
+    found = looked(picture(pixels), middle_is_red, truth=0, box=(6, 6, 18, 18))
+    assert found.facts["outer"] == "background"
+    np.testing.assert_allclose(found.arrays["outer_after"], found.facts["score"], atol=1e-6)
+    everything = looked(picture(pixels), middle_is_red, truth=0, box=(0, 0, SIZE, SIZE))
+    assert everything.facts["outer"] is None  # there is no background, and the rim is of the object
+    assert np.isnan(everything.arrays["outer_after"]).all()
+
+
 def test_a_mistake_for_want_of_a_color_is_put_right_by_painting_it():
     """The center should be red and is gray: it was to be `red`, and the model says `plain`."""
     facts = looked(picture(), truth=0).facts
@@ -203,13 +240,27 @@ def test_basic_colors_are_what_people_call_them():
     assert [BASICS[n] for n in basic_colors(image)[0]] == list(named)
 
 
-def test_the_shades_are_those_of_the_survey():
-    from matplotlib.colors import XKCD_COLORS
+def test_what_has_no_hue_is_black_gray_or_white():
+    levels = np.arange(256, dtype=np.uint8)
+    names = [BASICS[n] for n in basic_colors(levels[None, :, None].repeat(3, axis=2))[0]]
+    assert names == sorted(names, key=["black", "gray", "white"].index)
+    assert 25 < names.count("black") < 45
+    assert 15 < names.count("white") < 35
 
-    assert {shade for some in SHADES.values() for shade in some} <= set(XKCD_COLORS.values())
-    for name, shades in SHADES.items():
-        plain = XKCD_COLORS[f"xkcd:{name.replace('gray', 'grey')}"]
-        assert plain in shades
+
+def test_shades_are_called_what_people_call_them():
+    """Of the survey, each by the others: the nearest that is not itself."""
+    known = shades()
+    assert known["dusty blue"][0] == "blue"
+    assert not {"teal blue", "bluish grey", "rust"} & set(known)  # of two colors, or of none
+    rgb = np.array(
+        [[int(hexed[at : at + 2], 16) for at in (1, 3, 5)] for _, hexed in known.values()]
+    )
+    place = oklab(rgb / 255) * (LIGHTNESS, 1, 1)
+    apart = np.square(place[:, None] - place).sum(axis=2)
+    np.fill_diagonal(apart, np.inf)
+    names = np.array([name for name, _ in known.values()])
+    assert (names[apart.argmin(axis=1)] == names).mean() > 0.95
 
 
 # ---- zones
@@ -270,8 +321,16 @@ def test_a_mask_of_another_size_is_refused(tmp_path):
     with pytest.raises(InputError, match="mask is 9 x 9 pixels, but the image is 24 x 24"):
         looked(picture(), mask=str(tmp_path / "mask.png"))
     (tmp_path / "mask.png").write_bytes(b"no picture")
-    with pytest.raises(InputError, match="mask is no image"):
+    with pytest.raises(InputError, match="mask cannot be used: The image is not an image"):
         looked(picture(), mask=str(tmp_path / "mask.png"))
+
+
+def test_a_mask_is_not_unpacked_if_it_is_too_large_or_handed_to_another_program(tmp_path):
+    Image.new("1", (12_000, 12_000)).save(tmp_path / "large.png")
+    Image.new("RGB", (24, 24)).save(tmp_path / "program.eps")
+    for name, words in (("large.png", "144,000,000 pixels"), ("program.eps", "not an image")):
+        with pytest.raises(InputError, match=words):
+            looked(picture(), mask=str(tmp_path / name))
 
 
 # ---- the second stage
@@ -280,7 +339,7 @@ def test_a_mask_of_another_size_is_refused(tmp_path):
 def test_an_attempt_paints_its_region_and_the_same_patch_elsewhere():
     region, elsewhere = np.zeros((2, 32, 32), bool)
     region[11:21, 11:21], elsewhere[:10, :10] = True, True
-    attempt = Attempt("k", 0, 7, 0, 0, 1, region, (elsewhere,))
+    attempt = Attempt("k", 0, 7, 0, True, 0, 1, region, (elsewhere,))
     model = Model(planted_signs.signs, labels=LABELS)
     task = Task(7, Example("a.png", "a.png"), 0, (attempt,))
     said = repaint(picture(), model, BRIEF, task)
@@ -360,16 +419,28 @@ def test_pieces_are_gone_when_there_are_tables_and_nothing_is_asked_again(whole)
     (whole / "out" / "figures.json").unlink()
     before = files(whole / "out")
 
-    def silent(images):
-        raise AssertionError("nothing is left to ask")
+    asked = []
 
-    model = replace(planted_signs.model, predict=silent)
+    def counting(images):
+        asked.append(len(images))
+        return planted_signs.signs(images)
+
+    model = replace(planted_signs.model, predict=counting)
     found = audit(whole / "data", model, out=whole / "out", **GIVEN)
+    assert asked == [1]  # whether it is the same model
     assert (found.n_images, found.n_failed) == (36, 0)
     assert files(whole / "out") == before
     for name in ("figures.json", "summary.md", "audit.html"):
         assert (whole / "out" / name).exists()
     assert "\n".join(found.summary) + "\n" == (whole / "out" / "summary.md").read_text()
+
+
+def test_another_model_of_the_same_name_is_refused(whole):
+    other = replace(
+        planted_signs.model, predict=lambda images: planted_signs.signs(images[:, ::-1])
+    )
+    with pytest.raises(InputError, match="by another model of the name"):
+        audit(whole / "data", other, out=whole / "out", **GIVEN)
 
 
 def test_another_audit_in_the_folder_is_refused_unless_overwritten(tmp_path, monkeypatch):
@@ -386,8 +457,8 @@ def test_another_audit_in_the_folder_is_refused_unless_overwritten(tmp_path, mon
     audit(data, planted_signs.model, **{**given, "seed": 3, "overwrite": True})
     assert (tmp_path / "out" / "mine.txt").exists()
     note = tmp_path / "out" / "audit.json"
-    note.write_text(json.dumps({**json.loads(note.read_text()), "format": 2}))
-    with pytest.raises(InputError, match=r"has format 2 .* but this mcrise reads format 1"):
+    note.write_text(json.dumps({**json.loads(note.read_text()), "format": 3}))
+    with pytest.raises(InputError, match=r"has format 3 .* but this mcrise reads format 2"):
         tables.read_asked(Storage(tmp_path / "out"))
     with pytest.raises(InputError, match="holds no audit"):
         tables.read_asked(Storage(tmp_path))
@@ -545,7 +616,7 @@ def test_the_cost_is_told_before_it_starts(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     first = done.stderr.splitlines()[0]
-    assert first.startswith("3 images: about 564 calls of the model, about ")
+    assert first.startswith("3 images: about 684 calls of the model, about ")
     assert "with 1 worker" in first
 
 

@@ -1,5 +1,8 @@
 """`audit.html`: one file that asks nobody, shows all classes, and opens images when served."""
 
+import functools
+import json
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -11,10 +14,13 @@ from starlette.testclient import TestClient
 
 import mcrise
 from mcrise.auditing import page as audit_page
+from mcrise.auditing import tables
 from mcrise.auditing.page import render
+from mcrise.model import Model
 from mcrise.page.app import create_app
 from mcrise.page.jobs import Jobs
 from mcrise.report import digest
+from mcrise.study.storage import Storage
 from planted import PatchModel, photo
 from planted_folder import LABELS, planted_looks, write_audit
 
@@ -52,8 +58,8 @@ def test_the_page_tells_each_class_its_figures_and_its_images(folder):
     text = render(folder)
     seen = Seen(text)
     opened = [one["id"] for one in seen.all("details")]
-    assert opened == ["class-0", "class-1", "class-2"]
-    assert [one["href"] for one in seen.all("a")] == [f"#{id}" for id in opened]
+    assert opened == ["all-classes", "class-0", "class-1", "class-2"]
+    assert sorted(one["href"] for one in seen.all("a")) == [f"#{id}" for id in opened]
     assert seen.text.count("The lower right part") == 1  # of 'stop' alone
     assert "6 of 24 are wrong; a repaint of a finding puts 0 right." in seen.text
     assert "Too few images: 5 images, and 12 are needed (7 more)." in seen.text
@@ -121,7 +127,8 @@ def saved(record, tmp_path):
 def test_an_image_with_a_record_opens_in_the_workbench_once(client):
     page = client.get("/audit.html")
     assert page.headers["content-security-policy"].startswith(audit_page.POLICY)
-    links = {one["href"] for one in Seen(page.text).all("a")} - {f"#class-{n}" for n in range(3)}
+    inside = {"#all-classes", *(f"#class-{n}" for n in range(3))}
+    links = {one["href"] for one in Seen(page.text).all("a")} - inside
     assert links == {"/audit/3"}
     there = client.get("/audit/3", follow_redirects=False)
     assert there.status_code == 303
@@ -188,3 +195,96 @@ def test_classes_are_sorted_and_opened_by_keyboard_in_a_browser(folder, tmp_path
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         assert wrong == []
         browser.close()
+
+
+# ---- folders of strangers
+
+
+def changed(folder, tmp_path, name, **places):
+    """A copy of an audit in which one file says something else; `a__0__b` is a place in it."""
+    copy = Storage(shutil.copytree(folder.path, tmp_path / "copy"))
+    told = json.loads((copy / name).read_text())
+    for where, value in places.items():
+        *path, last = (int(key) if key.isdecimal() else key for key in where.split("__"))
+        inner = functools.reduce(lambda place, key: place[key], path, told)
+        inner[last] = value
+    (copy / name).write(json.dumps(told).encode())
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("audit.json", "fills", 5),
+        ("audit.json", "fills__0", None),
+        ("audit.json", "labels", [1, 2, 3]),
+        ("audit.json", "kind", "kindness"),
+        ("audit.json", "settings__raster", 10**9),
+        ("audit.json", "settings", []),
+        ("audit.json", "chosen__mask_prob", "much"),
+        ("audit.json", "images", {"a": 1}),
+        ("figures.json", "classes__0__n", HOSTILE),
+        ("figures.json", "classes__0__n_groups", "2"),
+        ("figures.json", "classes__0__label", 5),
+        ("figures.json", "classes__0__target", HOSTILE),
+        ("figures.json", "classes__0__mean__shape", [10**6, 10**6]),
+        ("figures.json", "classes__0__mean__float32", "AAAA"),
+        ("figures.json", "classes__0__findings__0__verdict", HOSTILE),
+        ("figures.json", "classes__0__findings__0__fill", 99),
+        ("figures.json", "classes__0__findings__0__effect__value", "1"),
+        ("figures.json", "classes__0__zones__rim__low", [1]),
+        ("figures.json", "overall", None),
+    ],
+)
+def test_what_an_audit_says_is_checked_before_it_is_shown(folder, tmp_path, name, place, value):
+    odd = changed(folder, tmp_path, name, **{place: value})
+    with pytest.raises(mcrise.InputError, match=r"is damaged|kind of score"):
+        render(odd)
+
+
+@pytest.mark.parametrize("name", ["images/class=0/part-00000.parquet", "figures.json"])
+@pytest.mark.parametrize("content", [b"", b"PAR1 and no more PAR1", b"[" * 100_000])
+def test_a_file_of_an_audit_that_is_none_is_a_sentence(folder, tmp_path, name, content):
+    copy = Storage(shutil.copytree(folder.path, tmp_path / "copy"))
+    (copy / name).write(content)
+    with pytest.raises(mcrise.InputError, match="is damaged"):
+        render(copy)
+
+
+def test_columns_of_another_kind_are_a_sentence(folder, tmp_path):
+    copy = Storage(shutil.copytree(folder.path, tmp_path / "copy"))
+    kinds = {**tables.IMAGES, "name": "int64"}
+    (copy / "images/class=0/part-00000.parquet").write(tables.parquet([{"name": 1}], kinds))
+    with pytest.raises(mcrise.InputError, match=r"name of part-00000.parquet is int64"):
+        render(copy)
+
+
+def test_a_pipe_in_the_folder_is_not_waited_for(folder, tmp_path):
+    copy = shutil.copytree(folder.path, tmp_path / "copy")
+    (copy / "figures.json").unlink()
+    os.mkfifo(copy / "figures.json")
+    with pytest.raises(mcrise.InputError, match="not finished"):
+        render(Storage(copy))
+
+
+def test_no_file_is_opened_for_the_name_of_a_fill(folder, tmp_path, monkeypatch):
+    odd = changed(folder, tmp_path, "audit.json", fills__0="picture:/etc/passwd")
+    monkeypatch.setattr("mcrise.fills.open_picture", None)
+    assert "picture:/etc/passwd" in Seen(render(odd)).text
+
+
+def test_the_page_answers_in_words_for_an_audit_that_was_damaged_since(folder, tmp_path):
+    copy = Storage(shutil.copytree(folder.path, tmp_path / "copy"))
+    (copy / "records/000000.npz").write(b"no record")
+    jobs = Jobs(tmp_path / "data", {"planted": Model(PatchModel(slice(0, 8), slice(0, 8)))})
+    with TestClient(create_app(jobs, audit=copy), base_url="http://127.0.0.1") as client:
+        assert "is damaged" in client.get("/audit/0", follow_redirects=False).json()["detail"]
+        figures = json.loads((copy / "figures.json").read_text())
+        figures["classes"][0]["accuracy"]["value"] = None
+        (copy / "figures.json").write(json.dumps(figures).encode())
+        assert client.get("/api/audit").json()["classes"][0]["accuracy"] is None  # no NaN in JSON
+        (copy / "figures.json").write(b"{}")
+        for path in ("/api/audit", "/audit.html"):
+            answer = client.get(path)
+            assert (answer.status_code, "is damaged" in answer.text) == (400, True)
+    jobs.close()

@@ -1,6 +1,7 @@
 """The page and the report in a real browser: Debian's Chromium, driven by Playwright."""
 
 import io
+import json
 import os
 import re
 import shutil
@@ -41,8 +42,8 @@ class Held:
         self.go = threading.Event()
 
     def __call__(self, batch):
-        if self.n_images >= self.n_free:
-            self.go.wait()
+        while self.n_images >= self.n_free and not self.go.wait(0.01):
+            pass
         self.n_images += len(batch)
         return self.model.predict(batch)
 
@@ -198,9 +199,8 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             finding = page.locator(".finding .said").first
             expect(finding).to_contain_text("(untried)")
             finding.click()
-            expect(page.locator("#stage .region:not(.under)").first).to_have_attribute(
-                "d", re.compile("^M")
-            )
+            for region in page.locator(":is(#stage, #colors) .region:not(.under)").all():
+                expect(region).to_have_attribute("d", re.compile("^M"))
             expect(page.locator("#colors .panel[aria-pressed=true]")).to_contain_text("blue")
             page.get_by_role("button", name="Try it").click()
             expect(page.locator(".verdict")).to_contain_text("0.89 → ")
@@ -277,6 +277,65 @@ def test_the_page_can_be_used_by_keyboard_and_every_control_has_a_name(page, tmp
               .map((one) => one.outerHTML)"""
         )
         assert unnamed == []
+
+
+NAMES = """() => {
+  const dialog = document.querySelector("dialog[open]") ?? document;
+  return [...dialog.querySelectorAll("button, input, select, a[href], [tabindex='0']")]
+    .filter((one) => one.checkVisibility({ visibilityProperty: true }))
+    .map((one) => `${one.localName}: ${one.getAttribute("aria-label")
+      ?? one.labels?.[0]?.textContent.trim() ?? one.textContent.trim()}`)
+    .concat([...dialog.querySelectorAll("[id]")].map((one) => `#${one.id}`)); }"""
+
+
+def test_no_two_controls_of_a_screen_have_the_same_name(bench, page, first):
+    address, jobs = bench
+    again = ask_and_wait(jobs, "red/0.png")  # the same picture, asked about twice
+    opened(page, address, first)
+    names = {"image": page.evaluate(NAMES)}
+    page.keyboard.press("b")
+    expect(page.locator("#odds .number").first).to_contain_text("→")
+    names["whatif"] = page.evaluate(NAMES)
+    page.goto(f"{address}#collection")
+    expect(page.locator("#gallery .says").first).not_to_be_empty()
+    page.locator("#jobs input").first.check()
+    names["collection"] = page.evaluate(NAMES)
+    page.keyboard.press("n")
+    names["new"] = page.evaluate(NAMES)
+    jobs.delete(again.id)
+    for screen, told in names.items():
+        assert len(told) > 20
+        assert [one for one in set(told) if told.count(one) > 1] == [], screen
+
+
+def test_live_regions_change_at_most_twice_a_second(page, tmp_path):
+    with served(page, tmp_path, MODELS) as (address, jobs):
+        job = ask(jobs, n_masks=100_000)
+        page.goto(f"{address}#image/{job.id}")
+        expect(page.locator("#stage .map canvas.map")).to_be_visible()
+        page.evaluate(
+            """() => { window.told = [];
+              const live = "[aria-live]:not([aria-live=off]), [role=status], [role=alert]";
+              for (const one of document.querySelectorAll(live))
+                new MutationObserver(() => told.push([performance.now(), one.id, one.textContent]))
+                  .observe(one, { childList: true, characterData: true, subtree: true }); }"""
+        )
+        page.focus("#target")
+        page.keyboard.press("Control+a")
+        page.keyboard.type("gre")
+        for step in range(60):  # three seconds of a running job, pointed at all the time
+            move_to(page, "#stage", 2 + step % 20, 12, (24, 24))
+            page.wait_for_timeout(50)
+        told = page.evaluate("() => told")
+        expect(page.locator("#target")).to_have_value("gre")  # news leaves what is being written
+        jobs.delete(job.id)
+    assert len(told) >= 2  # the pointer's values are spoken
+    # In any second there are two; the third comes after it.
+    assert [
+        (first, third)
+        for first, third in zip(told, told[2:], strict=False)
+        if third[0] - first[0] <= 1000
+    ] == []
 
 
 def test_html_in_labels_and_names_is_shown_as_text_on_the_page(page, tmp_path):
@@ -399,14 +458,16 @@ def test_reload_back_forward_and_a_copied_link_keep_all_that_is_seen(bench, page
     page.locator("#colors .panel").nth(1).click()
     color = page.locator("#colors .panel[aria-pressed=true] .name").inner_text()
     page.locator("#above").evaluate("e => { e.value = e.max / 2; e.oninput(); e.onchange(); }")
+    page.locator("#strength").evaluate("e => { e.value = 0.5; e.oninput(); e.onchange(); }")
     page.uncheck("#contours")
-    for part in ("class=1", f"color={color}", "above=", "contours=no"):
+    for part in ("class=1", f"color={color}", "above=", "map=0.5", "contours=no"):
         assert part in page.url
     here, drawn_here = page.url, drawn(page)
     page.reload()
     expect(page.locator("#colors .panel[aria-pressed=true] .name")).to_have_text(color)
     expect(page.locator(".class-chip[aria-pressed=true]")).to_contain_text("green")
     assert drawn(page) == drawn_here
+    assert page.locator("#stage").evaluate("e => e.style.getPropertyValue('--strength')") == "0.5"
     page.go_back()
     page.go_back()
     expect(page.locator(".class-chip[aria-pressed=true]")).to_contain_text("red")
@@ -484,6 +545,41 @@ def test_after_stop_the_page_has_every_mask_that_the_server_has(page, tmp_path):
             expect(page.locator("#stage .map figcaption")).to_contain_text("128 masks")
         finally:
             held.go.set()
+
+
+def test_of_auto_the_bar_never_falls_back_and_no_time_left_is_told(page, tmp_path):
+    held = Held(Model(center_color), 1 + 64 + 32)  # a chunk and a batch again
+    model = Model(held, labels=COLORS, identity="held")
+    goal = 0.02  # the error that is good enough: it falls with the root of the masks
+    errors = {64: 2 * goal, 128: 4 * goal, 192: 1.5 * goal}  # at 64 it seemed better than it was
+
+    def tell_error(route):
+        content = route.fetch().body()
+        length = int.from_bytes(content[:4], "little")
+        told = json.loads(content[4 : 4 + length])
+        told["relative_error"] = errors[told["n_masks"]]
+        text = json.dumps(told).encode()
+        text += b" " * (-len(text) % 4)
+        route.fulfill(body=len(text).to_bytes(4, "little") + text + content[4 + length :])
+
+    page.route(re.compile("/api/jobs/.*/maps"), tell_error)
+    with served(page, tmp_path, {"held": model}) as (address, jobs):
+        try:
+            brief = Brief(mask_prob=0.4, grid=(4, 4), tolerance=goal)
+            job = jobs.submit(Order("held", "auto.png", brief), color_picture(0))
+            wait(lambda: job.n_masks == 64)
+            page.goto(f"{address}#image/{job.id}")
+            reached = []
+            for n_masks, error in errors.items():
+                expect(page.locator("#state")).to_contain_text(f"relative error {error:.2f}")
+                expect(page.locator("#state")).to_contain_text(f"{n_masks} masks")
+                assert "left" not in page.locator("#state").inner_text()
+                reached.append(page.locator("#bar").evaluate("bar => bar.value"))
+                held.n_free += 64
+            assert reached == pytest.approx([1 / 4, 1 / 4, 1 / 2.25])
+        finally:
+            held.go.set()
+            page.unroute_all(behavior="ignoreErrors")
 
 
 def test_many_tabs_on_a_running_job_all_show_it(page, tmp_path):
@@ -646,6 +742,49 @@ def test_several_files_and_the_same_again_can_be_chosen_and_left_out(bench, page
     expect(page.locator("#previews .name")).to_have_text(["a.png", "a.png"])
 
 
+GIVEN = """([kind, bytes]) => { const given = new DataTransfer();
+  given.items.add(new File([new Uint8Array(bytes)], `${kind}.png`, { type: "image/png" }));
+  const how = kind === "paste" ? new ClipboardEvent(kind, { clipboardData: given, bubbles: true })
+    : new DragEvent(kind, { dataTransfer: given, bubbles: true, cancelable: true });
+  document.body.dispatchEvent(how); }"""
+
+
+def test_pictures_are_pasted_dropped_and_given_as_a_folder(bench, page, tmp_path):
+    (tmp_path / "red").mkdir()
+    for name in ("red/1.png", "red/2.png", "red/notes.txt"):
+        (tmp_path / name).write_bytes(color_picture(0))
+    page.goto(bench[0])
+    page.wait_for_selector("body[data-ready]")
+    names = page.locator("#previews .name")
+    for kind in ("paste", "drop"):
+        page.evaluate(GIVEN, [kind, list(color_picture(0))])
+        expect(names.last).to_have_text(f"{kind}.png")  # and the dialog is open
+    page.set_input_files("#folder", tmp_path / "red")
+    expect(names).to_have_count(4)  # two of them in the folder
+    assert sorted(names.all_inner_texts()[2:]) == ["red/1.png", "red/2.png"]
+
+
+def test_keys_go_from_image_to_image_compare_and_swap(bench, page, first):
+    opened(page, bench[0], first)
+    before = page.locator("#picture-name").inner_text()
+    other = page.locator("#jobs a[aria-current]").evaluate(
+        "link => link.closest('li').nextElementSibling ? ']' : '['"
+    )
+    page.keyboard.press(other)
+    expect(page.locator("#picture-name")).not_to_have_text(before)
+    page.keyboard.press({"]": "[", "[": "]"}[other])
+    expect(page.locator("#picture-name")).to_have_text(before)
+    expect(page.locator("#stage .map canvas.map")).to_be_visible()
+    page.keyboard.press("Space")
+    expect(page.locator("#stage .map canvas.map")).to_be_hidden()
+    page.keyboard.press("Space")
+    expect(page.locator("#stage .map canvas.map")).to_be_visible()
+    page.keyboard.press("c")
+    expect(page.locator("#colors h3")).to_have_text(["red", "green", "red − green"])
+    page.keyboard.press("c")
+    expect(page.locator("#stage figure")).to_have_count(2)
+
+
 def test_a_record_whose_model_is_gone_can_still_be_read(page, tmp_path):
     with closing(Jobs(tmp_path, MODELS)) as jobs:
         job = ask_and_wait(jobs)
@@ -709,6 +848,39 @@ def test_another_model_is_asked_about_a_picture_under_the_same_masks(bench, page
     assert other.n_masks == own.n_masks
     page.check("#own-scales")
     assert "scale=row" in page.url
+
+
+def test_a_matrix_of_many_colors_scrolls_inside_its_card_and_keeps_its_classes(page, tmp_path):
+    shades = ",".join(f"#{k:02x}40{255 - k:02x}" for k in range(0, 256, 16))
+    with served(page, tmp_path, MODELS) as (address, jobs):
+        brief = Brief(n_masks=64, mask_prob=0.4, grid=(4, 4), fills=shades)
+        for k in (0, 1):
+            jobs.submit(Order("center", f"{COLORS[k]}/{k}.png", brief), color_picture(k))
+        wait(lambda: all(job.state == "done" for job in jobs.all()))
+        page.goto(f"{address}#collection")
+        matrix = page.locator(".matrix")
+        expect(matrix).to_be_visible()
+        assert matrix.evaluate("e => e.scrollWidth - e.clientWidth") > 100
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 1280
+        name = matrix.get_by_role("button", name="red", exact=True)
+        before = name.bounding_box()["x"]
+        matrix.evaluate("e => { e.scrollLeft = 100; }")
+        assert name.bounding_box()["x"] == pytest.approx(before, abs=3)  # the space between cells
+
+
+def test_the_wheel_zooms_all_panes_and_scrolls_the_page_where_all_is_shown(bench, page, first):
+    opened(page, bench[0], first)
+    page.set_viewport_size({"width": 1280, "height": 500})
+    move_to(page, "#stage", 6, 6, (24, 24))
+    page.mouse.wheel(0, -400)
+    sheets = page.locator("#stage .sheet")
+    for sheet in sheets.all():
+        expect(sheet).to_have_attribute("style", re.compile(r"scale\(2\)"))
+    page.mouse.wheel(0, 400)
+    expect(sheets.first).to_have_attribute("style", re.compile(r"scale\(1\)"))
+    top = page.evaluate("() => scrollY")
+    page.mouse.wheel(0, 150)
+    page.wait_for_function("top => scrollY > top", arg=top)
 
 
 # ---- what if
@@ -783,6 +955,22 @@ def test_200_images_are_filtered_to_the_wrong_ones_of_a_class(page, tmp_path):
         wait(lambda: all(job.state == "done" for job in made))
         page.goto(f"{address}#collection")
         expect(page.locator("#collection-count")).to_have_text("200 images · 20 wrong")
+        for item in page.locator("#gallery li").all()[:20]:  # outliers first
+            expect(item).to_have_class("wrong")
+        matrix = page.locator(".matrix").evaluate("e => [e.scrollWidth, e.clientWidth]")
+        assert matrix[0] <= matrix[1]  # five colors have room at 1280 pixels
+        page.get_by_role("button", name=re.compile("^red, green: ")).click()  # a cell of the matrix
+        expect(page.locator("#collection-count")).to_contain_text("100 of 200 images")
+        expect(page.locator("#means-title")).to_have_text("Mean maps of red, 100 images")
+        page.go_back()
+        assert page.locator(".dot.wrong").count() == 20
+        box = page.locator(".scatter").bounding_box()
+        page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.6 * box["height"])
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.98 * box["width"], box["y"] + 0.9 * box["height"])
+        page.mouse.up()
+        expect(page.locator("#collection-count")).to_contain_text("20 of 200 images")
+        page.get_by_role("button", name="Show all").click()
         page.get_by_role("button", name="red", exact=True).click()
         page.get_by_label("Answers").select_option("wrong")
         expect(page.locator("#collection-count")).to_contain_text("20 of 200 images")

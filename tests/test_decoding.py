@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from attacking import many_scans
 from mcrise.images import Geometry
 from mcrise.page.decoding import DECODER, Decoder, Refused, Visit
-from pictures import many_scans
 from planted import photo
 
 SLOW = many_scans(20_000, 64)

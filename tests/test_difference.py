@@ -8,7 +8,14 @@ import pytest
 from click.testing import CliRunner
 
 import mcrise
-from mcrise.auditing.difference import compare_audits, paired_shares, plot_difference, widened
+from mcrise.auditing.difference import (
+    accuracy,
+    compare_audits,
+    paired_shares,
+    plot_difference,
+    rate,
+    widened,
+)
 from mcrise.auditing.runs import compare_runs
 from mcrise.auditing.statistics import Figure
 from mcrise.auditing.tables import read_asked
@@ -62,6 +69,34 @@ def test_the_other_way_round_every_change_has_the_other_sign(audits):
     assert there.rates["accuracy"].by.value == -0.25
     assert back.rates["accuracy"].by.low == pytest.approx(-there.rates["accuracy"].by.high)
     assert back.findings[0].sign == -1
+
+
+def test_effects_that_grow_without_changing_the_order_of_scores_are_a_change(tmp_path):
+    """As when a model is calibrated anew: the ranks of scores, and so their maps, stay."""
+    before = planted_looks(0, corner=0.1)
+    ranks = before.maps.copy()
+    grown = replace(before, maps=5 * before.maps, ranks=ranks)
+    pair = [
+        write_audit(tmp_path / name, [replace(one, ranks=ranks)])
+        for name, one in (("before", before), ("after", grown))
+    ]
+    (one,) = compare_audits(*pair).changed()
+    first = one.findings[0]
+    known = before.maps[:, first.fill, first.region].mean()
+    assert first.effect.value == pytest.approx(4 * known)
+
+
+def test_rates_are_of_images_whose_truth_is_known_and_accuracy_needs_some():
+    looks = planted_looks(0)
+    truth = np.where(np.arange(len(looks)) < 12, 0, -1)
+    right = replace(looks, truth=truth, predicted=np.zeros(len(looks), int))
+    wrong = replace(right, predicted=np.ones(len(looks), int))
+    change = accuracy(right, wrong)
+    assert (change.before.value, change.after.value, change.by.value) == (1, 0, -1)
+    assert (change.before.n, change.by.n) == (12, 12)
+    unknown = replace(right, truth=np.full(len(looks), -1))
+    assert accuracy(unknown, unknown) is None
+    assert rate(unknown, unknown, lambda one: one.gray).by.value == 0
 
 
 def test_noise_alone_is_no_change(audits):

@@ -6,9 +6,20 @@ import numpy as np
 import pytest
 
 import mcrise
-from mcrise.estimate import contrast, debiased, rise, weighted_sums
+from mcrise import raster
+from mcrise.estimate import (
+    centered,
+    contrast,
+    debiased,
+    estimate,
+    group_count,
+    rise,
+    sums_at,
+    weighted_sums,
+)
 from mcrise.fills import CUBE8, RGBWK
 from mcrise.masks import CHUNK, Masks, Plan, enlargement
+from mcrise.raster import raster_of
 from planted import (
     PatchModel,
     constant_model,
@@ -208,3 +219,40 @@ def test_an_unknown_estimator_is_refused_by_name():
     record = mcrise.explain(gray_image(16, 16), constant_model, n_masks=CHUNK)
     with pytest.raises(mcrise.InputError, match=r"'median'.*paper"):
         record.maps(0, "median")
+
+
+def test_at_its_points_a_raster_has_the_sums_of_all_pixels(monkeypatch):
+    """A cell of 48 pixels has 24 points, every second pixel: there, nothing is approximate."""
+    plan = Plan((96, 144), grid=(2, 3), mask_prob=0.3)
+    masks = draw_many(plan, 2)
+    scores = np.random.default_rng(0).normal(size=len(masks))
+    exact = weighted_sums(plan, masks, scores)
+    monkeypatch.setattr(raster, "LARGE", 0)
+    points = raster_of(plan)
+    assert points.shape == (49, 73)
+    found = sums_at(points, plan, masks, scores)
+    np.testing.assert_allclose(found[:, :48, :72], exact[:, ::2, ::2], atol=1e-12)
+
+
+def test_masks_fall_into_groups_of_a_chunk_or_into_sixteen_and_never_more_than_sixty_four():
+    chunks = (1, 2, 3, 4, 5, 16, 17, 32, 64, 65, 1000)
+    found = [group_count(n * CHUNK) for n in chunks]
+    assert found == [4, 8, 12, 16, 16, 16, 17, 32, 64, 64, 64]
+
+
+def test_a_map_is_the_mean_over_groups_and_its_error_that_of_a_mean():
+    plan = Plan((12, 10), RGBWK[:2], (3, 2), 0.3)
+    masks, scores = draw_many(plan, 2), np.random.default_rng(0).random(2 * CHUNK)
+    values, se = estimate(plan, masks, scores, contrast)
+    groups = []
+    for part in np.split(np.arange(2 * CHUNK), 8):
+        means = weighted_sums(plan, masks[part], scores[part]) / len(part)
+        groups.append(contrast(plan, means, scores[part].mean()))
+    np.testing.assert_allclose(values, np.mean(groups, axis=0), rtol=1e-5)
+    np.testing.assert_allclose(se, np.std(groups, axis=0, ddof=1) / np.sqrt(8), rtol=1e-4)
+
+
+def test_centered_scores_have_no_mean_and_keep_the_expectation_of_what_they_are_multiplied_with():
+    """Less their own mean, n scores lose the share 1 / n of what each is correlated with."""
+    scores = np.array([1.0, 2.0, 6.0])
+    np.testing.assert_allclose(centered(scores), np.array([-2, -1, 3]) * 1.5)

@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcrise.auditing import findings, statistics
+from mcrise.auditing import attempts, statistics
+from mcrise.auditing.attempts import Answer, half_of, regions_to_try
 from mcrise.auditing.basics import BASICS
-from mcrise.auditing.figures import Figures, make_figures, read_figures, write_figures
-from mcrise.auditing.findings import Answer, half_of, regions_to_try
+from mcrise.auditing.figures import Figures, exceeds, make_figures, read_figures, write_figures
 from mcrise.auditing.looks import RASTER
+from mcrise.auditing.outer import outer_finding
 from mcrise.auditing.sentences import five_sentences, summary
 from mcrise.auditing.statistics import Figure
 from mcrise.auditing.unlike import find_unlike
@@ -287,7 +288,7 @@ def test_halves_keep_groups_whole_and_are_equal():
     assert sorted(np.bincount(half_of(np.arange(20), 3))) == [10, 10]
 
 
-def test_a_region_is_painted_only_in_images_that_it_was_not_found_in():
+def test_what_is_fresh_to_a_region_are_the_images_that_it_was_not_found_in():
     """The patch is to the left in one half of the images and to the right in the other."""
     left, right = np.zeros((2, RASTER, RASTER), bool)
     left[10:18, 8:16], right[10:18, 14:22] = True, True
@@ -295,30 +296,36 @@ def test_a_region_is_painted_only_in_images_that_it_was_not_found_in():
     maps = 0.001 * rng().standard_normal((24, 5, RASTER, RASTER))
     maps[half == 0] -= 0.3 * left
     maps[half == 1] -= 0.3 * right
-    attempts = regions_to_try(make_looks(maps), ASKED, 0)
-    assert {one.image for one in attempts} == set(range(24))
-    for one in attempts:
-        np.testing.assert_array_equal(one.region, left if half[one.image] == 1 else right)
-        assert one.half == half[one.image]
-        assert len(one.controls) >= findings.FEWEST_PLACES
+    to_try = regions_to_try(make_looks(maps), ASKED, 0)
+    assert {one.image for one in to_try} == set(range(24))
+    for one in to_try:
+        np.testing.assert_array_equal(one.region, right if one.found_in else left)
+        assert one.fresh == (half[one.image] != one.found_in)
+        assert len(one.controls) >= attempts.FEWEST_PLACES
         assert all((place & one.region).sum() <= 0.25 * one.region.sum() for place in one.controls)
 
 
-def tried(change, control, flips=False):
-    """A class that depends on a corner, and a model that moves by so much, there and elsewhere."""
-    looks = make_looks(patch_maps(corner(), [-0.1] * 5), group=np.arange(24))
+def tried(change, control, flips=False, seen=(-0.4, 0.0)):
+    """A class that depends on a corner, and a model that moves by so much, there and elsewhere.
+
+    `seen` is how it moves in the images that a region was found in.
+    """
+    maps = patch_maps(corner(), [-0.1] * 5)
+    other = half_of(np.arange(24), 0) == 1
+    maps[other] = np.roll(maps[other], -1, axis=-1)  # so that each half has a region of its own
+    looks = make_looks(maps, group=np.arange(24))
     noise = 0.02 * rng(5).standard_normal((24, 20))
-    answers = {
-        (one.image, one.key): Answer(
+    answers = {}
+    for one in regions_to_try(looks, ASKED, 0):
+        here, there = (change, control) if one.fresh else seen
+        answers[one.image, one.key] = Answer(
             0.8,
-            0.8 + change + noise[one.image, 0],
+            0.8 + here + noise[one.image, 0],
             1 if flips else 0,
-            tuple(0.8 + control + noise[one.image, 1 : 1 + len(one.controls)]),
+            tuple(0.8 + there + noise[one.image, 1 : 1 + len(one.controls)]),
         )
-        for one in regions_to_try(looks, ASKED, 0)
-    }
     (stop,) = make_figures(ASKED, [looks], answers).classes
-    return stop.findings[0]
+    return stop
 
 
 @pytest.mark.parametrize(
@@ -328,12 +335,13 @@ def tried(change, control, flips=False):
         (-0.4, -0.4, "not specific"),
         (0.4, 0.0, "not confirmed"),  # it moves, but the other way
         (0.0, 0.0, "not confirmed"),
+        (-0.06, 0.0, "not confirmed"),  # as found, but by less than a tenth of 0.8
     ],
 )
 def test_a_finding_is_confirmed_if_it_moves_the_score_as_found_and_the_same_elsewhere_does_not(
     change, control, verdict
 ):
-    found = tried(change, control, flips=True)
+    found = tried(change, control, flips=True).findings[0]
     assert found.verdict == verdict
     assert found.change.value == pytest.approx(change, abs=0.02)
     assert found.change.n == 24
@@ -341,27 +349,120 @@ def test_a_finding_is_confirmed_if_it_moves_the_score_as_found_and_the_same_else
     assert found.control.value == pytest.approx(control, abs=0.02)
 
 
+@pytest.mark.parametrize("seen", [(0.0, 0.0), (-0.4, -0.4), (0.4, 0.0)])
+def test_what_the_images_it_was_found_in_do_not_bear_out_is_no_finding(seen):
+    """However it does in the others: those are asked only of what was found."""
+    stop = tried(-0.4, 0.0, seen=seen)
+    assert stop.findings == ()
+    assert [one.verdict for one in stop.under_masks] == ["under masks only"]
+    assert "could not be told from the same patch elsewhere" in stop.under_masks[0].sentence
+
+
 def test_a_patch_like_any_other_is_hardly_ever_confirmed():
     """The same noise here and in all other places."""
     looks = make_looks(patch_maps(corner(), [-0.1] * 5))
-    attempts = regions_to_try(looks, ASKED, 0)
+    to_try = regions_to_try(looks, ASKED, 0)
     confirmed = 0
     for seed in range(200):
         there = -0.1 + 0.1 * rng(seed).standard_normal((24, 20))  # all move, none by more
         here = {one: 0.8 + there[one] for one in range(24)}
         answers = {
             (one.image, one.key): Answer(0.8, here[one.image][0], 0, tuple(here[one.image][1:]))
-            for one in attempts
+            for one in to_try
         }
-        confirmed += findings.confirm(looks, attempts, answers).verdict == "confirmed"
+        confirmed += attempts.confirm(looks, to_try, answers).verdict == "confirmed"
     assert confirmed <= 10  # 5 %
 
 
 def test_what_raises_a_score_that_is_at_the_top_has_no_room():
     looks = make_looks(patch_maps(corner(), [0.1] * 5))
-    attempts = regions_to_try(looks, ASKED, 0)
-    answers = {(one.image, one.key): Answer(0.99, 0.99, 0, (0.99,) * 9) for one in attempts}
-    assert findings.confirm(looks, attempts, answers).verdict == "no room"
+    to_try = regions_to_try(looks, ASKED, 0)
+    answers = {(one.image, one.key): Answer(0.99, 0.99, 0, (0.99,) * 9) for one in to_try}
+    assert attempts.confirm(looks, to_try, answers).verdict == "no room"
+
+
+# ---- what lies outside, painted as a whole
+
+
+def outside(changes, own=0.0, n=24, target=0, seed=0):
+    """A class that maps show nothing of, and what painting its green background comes to."""
+    moved = 0.02 * rng(seed).standard_normal((n, len(FILLS) + 2))
+    moved += np.array([*changes, own, 0.0])  # the last is untouched
+    rim = np.ones((RASTER, RASTER), bool)
+    rim[4:-4, 4:-4] = False
+    pixels = np.full((n, RASTER, RASTER, 3), 128, np.uint8)
+    pixels[:, rim] = (20, 180, 30)
+    return make_looks(
+        0.01 * rng(seed).standard_normal((n, len(FILLS), RASTER, RASTER)),
+        target,
+        pixels=pixels,
+        outer=("background",) * n,
+        outer_after=0.8 + moved,
+        outer_said=np.where(moved < -0.4, 1 - target, target),
+        outer_region=np.broadcast_to(rim, (n, RASTER, RASTER)),
+    )
+
+
+def test_a_background_that_decides_is_a_finding_though_no_part_of_it_is():
+    looks = outside([-0.7, 0.0, -0.6, -0.5, -0.5])
+    (stop,) = make_figures(ASKED, [looks], {}).classes
+    (found,) = stop.findings
+    assert (found.place, found.own, found.verdict) == ("the whole background", "green", "confirmed")
+    assert found.painted == (0,)
+    assert found.change.value == pytest.approx(-0.7, abs=0.02)
+    assert (found.flipped.value, found.flipped.n) == (1, 24)
+    assert found.sentence.endswith("its color matters.")
+    assert stop.outer.flipped["green"].value == 0
+    assert stop.outer.flips.value == 1  # some color does
+    told = five_sentences(ASKED, make_figures(ASKED, [looks], {}))
+    assert "in the color that does most (red) it changes 100 % [86, 100] of decisions" in told[2]
+
+
+def test_what_its_mean_color_changes_too_is_not_its_color_alone():
+    (stop,) = make_figures(ASKED, [outside([-0.7] * 5, own=-0.6)], {}).classes
+    assert stop.findings[0].sentence.endswith("what it shows matters, not its color alone.")
+
+
+def test_a_background_that_moves_the_score_and_no_decision_is_none():
+    (stop,) = make_figures(ASKED, [outside([-0.3] * 5)], {}).classes
+    assert stop.findings == ()
+    assert stop.outer.change["red"].excludes_zero  # the table has it all the same
+
+
+def test_a_background_that_one_color_raises_and_another_lowers_is_a_finding():
+    for seed in range(20):
+        found = outer_finding(outside([0.5, -0.5, 0.0, 0.0, 0.0], seed=seed), ASKED, 0)
+        assert (found.sign, found.painted) == (-1, (1,))
+
+
+def test_half_of_a_score_that_is_next_to_nothing_is_no_finding():
+    looks = outside([-0.008] * 5)
+    small = replace(looks, outer_after=np.full((24, 7), 0.002), outer_said=np.ones((24, 7), int))
+    small.outer_after[:, -1] = 0.01
+    assert outer_finding(small, ASKED, 0) is None
+
+
+def test_a_model_that_answers_at_random_depends_on_nothing_outside():
+    """Its prediction is the larger of two draws, so that any other draw is smaller on average."""
+    n_found = 0
+    for seed in range(40):
+        drawn = rng(seed).random((24, 7))
+        looks = replace(outside([0.0] * 5), score=rng(seed).uniform(0.5, 1, 24),
+                        outer_after=drawn, outer_said=(drawn < 0.5).astype(int))  # fmt: skip
+        found = outer_finding(looks, ASKED, 0)
+        n_found += found is not None and exceeds(found, math.inf, 1)
+    assert n_found <= 5
+
+
+def test_noise_outside_is_a_finding_in_one_audit_of_twenty():
+    """Of 20 classes together; scores that jump about, whatever is painted."""
+    n_found = 0
+    for seed in range(40):
+        looks = [outside([0.0] * 5, n=12, seed=1000 * seed + k) for k in range(20)]
+        wild = [replace(one, outer_after=0.8 + 25 * (one.outer_after - 0.8)) for one in looks]
+        found = [one for some in wild if (one := outer_finding(some, ASKED, 0))]
+        n_found += any(exceeds(one, math.inf, len(wild)) for one in found)
+    assert n_found <= 5  # two are expected
 
 
 # ---- figures
@@ -383,6 +484,27 @@ def test_zones_that_partition_the_image_have_shares_of_one(planted):
     assert (
         stop.zone_effect["background"]["blue"].high < 0 < stop.zone_effect["background"]["red"].low
     )
+
+
+def test_one_fill_cannot_tell_color_from_presence():
+    asked = replace(ASKED, fills=("red",))
+    maps = patch_maps(corner(), [-0.3] * 5)[:, :1]
+    looks = make_looks(maps, zone_effect=np.zeros((24, 2, 1)),
+                       own_effect=np.full((24, len(BASICS), 1), np.nan))  # fmt: skip
+    figures = make_figures(asked, [looks])
+    assert figures.classes[0].color_share is None
+    assert five_sentences(asked, figures)[1].startswith("With red alone, what is color and")
+
+
+def test_many_figures_of_few_groups_need_intervals_of_few_groups():
+    """Of 20 that are nothing, one excludes zero in one case of twenty, images in groups or not."""
+    group = np.arange(120) // 20
+    wrong = 0
+    for seed in range(200):
+        effects = rng(seed).standard_normal((20, 6))[:, group]  # all that groups differ in
+        figures = [statistics.mean(one, group) for one in effects]
+        wrong += any(statistics.widened(one, 20).excludes_zero for one in figures)
+    assert wrong <= 20  # ten are expected; by images instead of groups it were 40
 
 
 def test_own_color_counts_images_that_have_it():
@@ -516,7 +638,7 @@ def test_sentences_are_true_of_one_image():
 
 
 def test_a_confirmed_finding_heads_the_fourth_sentence():
-    found = tried(-0.4, 0.0, flips=True)
+    found = tried(-0.4, 0.0, flips=True).findings[0]
     assert found.sentence.startswith(
         "The lower right part (5 % of the image): under masks painting "
     )

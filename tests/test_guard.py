@@ -154,3 +154,18 @@ def test_where_no_token_is_set_none_is_asked_for_and_none_is_kept():
     assert (found, headers.get("set-cookie")) == (200, None)
     found, headers = answer(LOCAL, query="token=x")
     assert (found, headers.get("set-cookie")) == (200, None)
+
+
+def test_what_was_not_answered_when_the_server_ends_is_told_to_ask_again():
+    async def slow(scope, receive, send):
+        raise asyncio.CancelledError
+
+    assert status(Guard(slow)) == 503
+
+
+def test_what_was_half_sent_when_the_server_ends_is_not_begun_again():
+    async def half_sent(scope, receive, send):
+        await app(scope, receive, send)
+        raise asyncio.CancelledError
+
+    assert answer(Guard(half_sent))[0] == 200

@@ -144,3 +144,14 @@ def test_bytes_of_a_file_are_read_too():
     buffer = io.BytesIO()
     Image.fromarray(photo(10, 12)).save(buffer, "PNG")
     assert Geometry().view(buffer.getvalue()).pixels.shape == (10, 12, 3)
+
+
+def test_a_jpeg_that_says_it_has_more_pixels_than_its_bytes_can_hold_is_not_unpacked(monkeypatch):
+    out = io.BytesIO()
+    Image.new("L", (800, 800)).save(out, "JPEG", quality=1, progressive=True, optimize=True)
+    assert Geometry().view(out.getvalue()).pixels.shape == (800, 800, 3)  # as few as there can be
+    head = out.getvalue().index(b"\xff\xc2") + 5
+    lying = out.getvalue()[:head] + (9999).to_bytes(2, "big") * 2 + out.getvalue()[head + 4 :]
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", None)
+    with pytest.raises(InputError, match=r"damaged \(it has .* bytes, too few for its size\)"):
+        Geometry().view(lying)

@@ -102,6 +102,41 @@ def test_a_job_ends_as_the_record_that_explain_returns(opened):
         np.testing.assert_array_equal(found.scores[chunk], expected.scores[chunk])
 
 
+def test_something_can_be_seen_before_a_pilot_has_settled_and_changes_nothing(opened):
+    gate = Gate()
+    jobs = opened(gate)
+    job = jobs.submit(Order("planted", brief=Brief(n_masks=CHUNK)), PICTURE)
+    gate.let(1 + CHUNKS)  # the untouched image and the first chunk that the pilot tries
+    wait(jobs, lambda: job.early)
+    early = jobs.record(job.id)
+    assert (early.n_masks, job.n_masks) == (CHUNK, 0)
+    assert early.maps(0).values.any()
+    gate.let(1000)
+    wait(jobs, lambda: job.state == "done")
+    record, expected = jobs.record(job.id), undisturbed(CHUNK)
+    assert not job.early
+    assert early.plan.mask_prob != record.plan.mask_prob  # the pilot chose another
+    assert record.plan == expected.plan
+    np.testing.assert_array_equal(record.scores[0], expected.scores[0])
+    np.testing.assert_array_equal(record.maps(0).values, expected.maps(0).values)
+
+
+def test_a_job_that_fails_in_its_pilot_has_nothing_to_show(opened):
+    calls = []
+
+    def fails(images):
+        calls.append(len(images))
+        if len(calls) > 1 + CHUNKS:
+            raise RuntimeError("out of luck")
+        return PLANTED(images)
+
+    jobs = opened(fails)
+    job = jobs.submit(Order("planted", brief=Brief(n_masks=CHUNK)), PICTURE)
+    wait(jobs, lambda: job.state == "failed")
+    with pytest.raises(UnknownJob, match="no masks yet"):
+        jobs.record(job.id)
+
+
 def test_jobs_are_done_in_the_order_they_were_asked_for_and_the_queue_is_bounded(opened):
     gate = Gate()
     jobs = opened(gate, most_queued=2)
@@ -221,6 +256,19 @@ def test_a_call_that_fails_tells_its_caller(opened):
     assert jobs.worker.is_alive()
 
 
+def test_a_call_that_nobody_waits_for_any_more_is_not_made_and_ends_nothing(opened):
+    gate = Gate()
+    jobs = opened(gate)
+    job = jobs.submit(order(n_masks=128), PICTURE)
+    gate.let(FIRST)
+    wait(jobs, lambda: job.n_masks == CHUNK)
+    made = []
+    assert jobs.call("planted", made.append).cancel()
+    gate.let(100)
+    wait(jobs, lambda: job.state == "done")
+    assert (made, jobs.worker.is_alive()) == ([], True)
+
+
 # ---- what goes wrong around it
 
 
@@ -232,6 +280,21 @@ def test_nothing_is_left_behind_by_an_order_that_cannot_be_written_down(opened, 
     assert jobs.all() == []
     assert not list(tmp_path.glob("*.upload"))
     assert "readonly" in jobs.health()["trouble"]
+
+
+@pytest.mark.parametrize("full", ["mcrise.page.jobs.write_atomically", "mcrise.archive.replacing"])
+def test_nothing_is_left_behind_by_a_record_for_which_there_is_no_room(
+    opened, tmp_path, monkeypatch, full
+):
+    def no_room(*given):
+        raise OSError(28, "No space left on device")
+
+    jobs = opened()
+    monkeypatch.setattr(full, no_room)
+    with pytest.raises(NotKept, match="No space left"):
+        jobs.adopt("0123456789abcdef", order(n_masks=64), undisturbed(64))
+    assert jobs.all() == []
+    assert not [path for path in tmp_path.iterdir() if "0123456789abcdef" in path.name]
 
 
 def test_what_the_worker_could_not_write_down_is_written_later(opened):
@@ -276,11 +339,16 @@ def test_a_folder_has_one_server_and_whoever_comes_second_is_told_which(opened, 
         b"",
         b"not a database " * 100,
         "CREATE TABLE jobs (id, x)",
-        "INSERT INTO jobs VALUES (1, 'a', '[]', 0, 'done', 0, 0, '')",
-        "INSERT INTO jobs VALUES (1, 'a', '{', 0, 'done', 0, 0, '')",
-        """INSERT INTO jobs VALUES (1, 'a', '{"model": 1, "name": 2}', 'x', 'done', 0, 0, '')""",
-        """INSERT INTO jobs VALUES (1, 'a', '{"model": "planted", "name": "b"}', 0, 'odd', 0, 0,
-        '')""",
+        "INSERT INTO jobs VALUES (1, '0123456789abcdef', '[]', 0, 'done', 0, 0, '')",
+        "INSERT INTO jobs VALUES (1, '0123456789abcdef', '{', 0, 'done', 0, 0, '')",
+        """INSERT INTO jobs VALUES (1, '0123456789abcdef', '{"model": 1, "name": 2}', 'x', 'done',
+        0, 0, '')""",
+        """INSERT INTO jobs VALUES (1, '0123456789abcdef', '{"model": "planted", "name": "b"}', 0,
+        'odd', 0, 0, '')""",
+        """INSERT INTO jobs VALUES (1, '0123456789abcdef', '{"model": "planted", "name": "b"}',
+        9e999, 'done', 0, 0, '')""",
+        """INSERT INTO jobs VALUES (1, '../../../../a/b', '{"model": "planted", "name": "b"}', 0,
+        'done', 0, 0, '')""",
     ],
 )
 def test_a_list_of_jobs_that_is_damaged_or_foreign_is_refused_in_words(opened, tmp_path, content):
@@ -390,7 +458,7 @@ def before(tmp_path):
     jobs.close()
 
 
-def test_a_folder_of_the_version_before_opens_and_its_half_done_job_ends_equal_to_the_bit(before):
+def test_a_folder_of_the_version_before_opens_and_its_half_done_job_ends_as_a_new_one(before):
     half, done = before.all()
     assert (done.state, done.n_masks) == ("done", 64)
     assert done.order == Order("gtsrb", "done.png", Brief(n_masks=64, mask_prob=0.5))
@@ -404,9 +472,9 @@ def test_a_folder_of_the_version_before_opens_and_its_half_done_job_ends_equal_t
     expected = mcrise.explain(picture, "demo", n_masks=640, mask_prob=0.3, grid=4, seed=3)
     found = mcrise.load(before.record_path(half))
     assert found.chunks == expected.chunks
-    found_maps, expected_maps = found.maps("stop", "centered"), expected.maps("stop", "centered")
-    np.testing.assert_array_equal(found_maps.values, expected_maps.values)
-    np.testing.assert_array_equal(found_maps.se, expected_maps.se)
+    scores, new = found.scores_of(14), expected.scores_of(14)
+    np.testing.assert_allclose(scores[:128], new[:128], atol=1e-5)  # by another processor, perhaps
+    np.testing.assert_array_equal(scores[128:], new[128:])
 
 
 def test_a_stored_order_is_flat_and_comes_back_as_it_was(opened, tmp_path):

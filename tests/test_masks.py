@@ -3,7 +3,7 @@ import pytest
 
 from mcrise.errors import InputError
 from mcrise.fills import RGBWK, parse
-from mcrise.masks import CHUNK, Plan, draw, enlargement
+from mcrise.masks import CHUNK, Plan, draw, enlargement, enlargement_at
 from planted import draw_many, full_masks
 
 
@@ -91,3 +91,36 @@ def test_a_mask_is_a_byte_a_cell():
 def test_a_plan_refuses_nonsense(wrong):
     with pytest.raises(InputError):
         Plan((96, 96), **wrong)
+
+
+def test_a_plan_takes_what_is_just_within_its_limits():
+    assert Plan((96, 96), grid=(1, 128), seed=2**64 - 1).grid == (1, 128)
+    for wrong in ({"grid": (1, 129)}, {"grid": (129, 1)}, {"seed": 2**64}):
+        with pytest.raises(InputError):
+            Plan((96, 96), **wrong)
+
+
+def test_a_plan_tells_what_it_is_and_what_a_cell_is():
+    plan = Plan((24, 41), parse("red,blue"), (8, 4), 0.3, 7)
+    assert (plan.n_fills, plan.cell) == (2, (3, 11))
+    assert plan.keep_prob == pytest.approx(0.7)
+    told = plan.to_json()
+    assert [told[name] for name in ("size", "grid", "mask_prob", "seed")] == [
+        [24, 41], [8, 4], 0.3, 7,
+    ]  # fmt: skip
+    assert [fill["kind"] for fill in told["fills"]] == ["solid", "solid"]
+    assert Plan((24, 24)) == Plan((24, 24), RGBWK, (8, 8), 0.5, 0)
+
+
+def test_some_of_the_masks_are_masks():
+    masks = draw(Plan((96, 96)), 0)
+    some = masks[10:14]
+    assert (len(masks), len(some)) == (CHUNK, 4)
+    np.testing.assert_array_equal(some.cells, masks.cells[10:14])
+    np.testing.assert_array_equal(some.shifts, masks.shifts[10:14])
+
+
+def test_between_two_pixels_the_weights_are_between_theirs():
+    at = enlargement_at(np.array([2.0, 2.5, 3.0]), 4, 5)
+    np.testing.assert_allclose(at[1], (at[0] + at[2]) / 2)
+    np.testing.assert_allclose(at[[0, 2]], enlargement(6, 4, 5)[[2, 3]])

@@ -279,6 +279,19 @@ def test_a_line_tells_where_speed_and_time_left(monkeypatch):
     ]  # fmt: skip
 
 
+def test_the_next_stage_has_a_speed_of_its_own(monkeypatch):
+    clock = Clock(0)
+    monkeypatch.setattr(progress, "time", clock)
+    telling = Telling("images")
+    telling.line(Spot(0, 40, "images"))
+    clock.now = 100
+    telling.line(Spot(40, 40, "images"))
+    assert telling.line(Spot(0, 40, "tried in")) == "tried in: 0 of 40 images"
+    clock.now = 102
+    line = telling.line(Spot(20, 40, "tried in"))
+    assert line == "tried in: 20 of 40 images, 10 images/s, 2 s left"
+
+
 def test_explain_without_a_terminal_says_how_far_it_is(sign):
     hurried = (
         "import mcrise.progress as progress\n"
@@ -294,7 +307,9 @@ def test_explain_without_a_terminal_says_how_far_it_is(sign):
 
 def test_a_study_without_a_terminal_says_how_far_it_is(capsys, monkeypatch):
     monkeypatch.setattr(progress, "time", Clock(4))
-    studies = [SimpleNamespace(done=range(n), examples=range(9), n_failed=2) for n in range(9)]
+    studies = [
+        SimpleNamespace(counted=(n, "images"), examples=range(9), n_failed=2) for n in range(9)
+    ]
     assert list(with_study_progress(iter(studies))) == studies
     told = capsys.readouterr().err
     assert "images (2 failed): 4 of 9 images, 0.11 images/s, 45 s left\n" in told

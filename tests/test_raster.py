@@ -11,7 +11,6 @@ import pytest
 from scipy.ndimage import binary_dilation
 
 from mcrise import loop, raster
-from mcrise.estimate import sums_at, weighted_sums
 from mcrise.images import Geometry, View, covered, thinned
 from mcrise.masks import CHUNK, Plan, draw
 from mcrise.origin import UNKNOWN
@@ -75,19 +74,6 @@ def test_a_map_from_points_is_within_a_hundredth_of_its_error(monkeypatch, estim
     assert rms(few.se / exact.se - 1) < 0.01
     if exact.relative_error < 1:  # beyond, the signal is a small difference of two noisy sums
         assert few.relative_error == pytest.approx(exact.relative_error, rel=0.01)
-
-
-def test_at_its_points_a_raster_has_the_sums_of_all_pixels(monkeypatch):
-    """A cell of 48 pixels has 24 points, every second pixel: there, nothing is approximate."""
-    plan = Plan((96, 144), grid=(2, 3), mask_prob=0.3)
-    masks = draw_many(plan, 2)
-    scores = np.random.default_rng(0).normal(size=len(masks))
-    exact = weighted_sums(plan, masks, scores)
-    monkeypatch.setattr(raster, "LARGE", 0)
-    points = raster_of(plan)
-    assert points.shape == (49, 73)
-    found = sums_at(points, plan, masks, scores)
-    np.testing.assert_allclose(found[:, :48, :72], exact[:, ::2, ::2], atol=1e-12)
 
 
 def test_waves_are_normalised_alike_and_come_back(monkeypatch):

@@ -1,5 +1,6 @@
 import json
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from mcrise.demo.signs import stop
 from mcrise.errors import InputError, RecordError
 from mcrise.fills import Picture, parse
 from mcrise.loop import steps
-from mcrise.masks import CHUNK
+from mcrise.masks import CHUNK, Plan, draw
 from mcrise.record import merge
 from planted import Counting, PatchModel, photo
 
@@ -183,6 +184,182 @@ def test_a_resumed_run_asks_only_for_what_is_missing(record):
     assert same(list(run)[-1], record)
     # And, once, the untouched image and a batch: is it still the model of the record?
     assert model.n_images == 3 * CHUNK + 1 + part.batch_size
+
+
+# ---- what it says of itself
+
+
+def test_the_best_classes_come_first_with_their_names_and_scores(record):
+    scores = np.array([0.1, 0.4, 0.2, 0.05, 0.02, 0.03, 0.2], np.float32)
+    seven = replace(record, untouched=scores, labels=None, scores={})
+    assert [one.target for one in seven.top()] == [1, 2, 6, 0, 3]  # of equals the first
+    assert [one.target for one in seven.top(2)] == [1, 2]
+    assert seven.top(1)[0] == (1, "class 1", pytest.approx(0.4))
+    assert record.top(1)[0].label == record.labels[record.top(1)[0].target]
+
+
+def test_it_tells_what_it_holds(record):
+    assert repr(record).endswith(": 256 masks of a 16 x 20 image, 5 fills, 2 classes>")
+    assert record.masks().cells.shape == (256, 10, 10)
+    np.testing.assert_array_equal(record.masks().cells[:64], draw(record.plan, 0).cells)
+    np.testing.assert_array_equal(record.masks().shifts[192:], draw(record.plan, 3).shifts)
+    np.testing.assert_array_equal(record.scores_of(1)[64:128], record.scores[1][:, 1])
+    assert replace(record, choice="").notes == ()
+    assert replace(record, choice="chosen").notes == ("chosen",)
+
+
+def test_a_notebook_shows_it(record):
+    assert "256 masks" in record._repr_html_()
+
+
+def test_the_range_of_scores_is_one_or_what_was_seen(record):
+    assert record.score_range == 1.0
+    scores = {0: np.tile(np.float32([3, -1]), (CHUNK, 1)), 1: np.zeros((CHUNK, 2), np.float32)}
+    anything = replace(record, kind="any", untouched=np.float32([2, 1]), scores=scores)
+    assert anything.score_range == 4.0
+    assert replace(anything, untouched=np.float32([9, 1])).score_range == 8.0
+
+
+def test_the_first_masks_are_a_record_of_their_own(record):
+    half = record.first(2 * CHUNK)
+    assert half.chunks == (0, 1)
+    assert same(half, with_chunks(record, [0, 1]))
+    assert record.first(4 * CHUNK) is record
+    assert record.n_masks == 4 * CHUNK
+
+
+def test_more_classes_than_a_record_keeps_are_refused(record):
+    most = np.zeros(10_000, np.float32)
+    assert replace(record, untouched=most, labels=None, scores={}).n_classes == 10_000
+    with pytest.raises(InputError, match="10,001 scores per image, but a record keeps at most"):
+        replace(record, untouched=np.zeros(10_001, np.float32), labels=None, scores={})
+
+
+def test_an_empty_record_has_no_maps(record):
+    with pytest.raises(InputError, match="no scores yet"):
+        replace(record, scores={}).maps()
+
+
+def test_a_pickle_takes_along_neither_what_was_computed_nor_the_model(record):
+    record.maps()
+    record.recognised = lambda: "cannot be pickled"
+    again = pickle.loads(pickle.dumps(record))
+    assert (again.prepared, again.recognised) == ({}, None)
+    assert same(again, record)
+
+
+# ---- maps
+
+
+def test_masks_that_came_since_are_in_the_maps(record):
+    grown = with_chunks(record, [0, 1])
+    grown.maps(0)
+    grown.add(2, record.scores[2])
+    grown.add(3, record.scores[3])
+    assert same(grown, record)
+
+
+def test_an_estimator_is_prepared_once_for_all_classes(record):
+    assert record.prepare("centered") is record.prepare("centered")
+    assert record.prepare("centered") is not record.prepare("paper")
+
+
+def test_several_classes_give_a_list_and_two_a_difference(record):
+    both = record.maps([0, 1], "centered")
+    assert [one.target for one in both] == [0, 1]
+    less = record.maps("red", "centered", against="other")
+    np.testing.assert_allclose(less.values, both[0].values - both[1].values, atol=1e-6)
+    assert (less.target, less.against, less.label) == (0, 1, "red \u2212 other")
+    assert (both[0].against, both[0].label, both[0].n_masks) == (None, "red", 256)
+    assert record.maps(0, "rise").fills == ()
+    assert record.maps(0, "centered").fills == record.plan.fills
+
+
+def test_what_is_told_of_a_difference_is_of_the_difference(record):
+    """Untouched 0.9 less 0.9: nothing that masks could have taken away."""
+    lost = {0: np.full((CHUNK, 2), 0.01, np.float32)}
+    lost[0][::2] = 0.02
+    faint = replace(record, untouched=np.float32([0.9, 0.9]), kind="independent", scores=lost)
+    assert "untouched 0.9" in faint.maps(0, "centered").notes[0]
+    lost[0][:, 1] = 0
+    assert not any("untouched" in note for note in faint.maps(0, "centered", against=1).notes)
+
+
+def test_chance_is_that_of_the_centered_maps_where_an_estimator_has_none_of_its_own(record):
+    own, other = (record.chance(record.maps(0, name)) for name in ("centered", "rise"))
+    assert own.limit == other.limit > 0
+    np.testing.assert_array_equal(own.values, other.values)
+    less = record.chance(record.maps(0, "centered", against=1))
+    assert less.limit > own.limit
+
+
+# ---- one model or two
+
+
+def test_a_jitter_counts_where_it_is_more_than_rounding(record):
+    for jitter, felt in ((None, 0.0), (0.0005, 0.0), (0.001, 0.0), (0.002, 0.002)):
+        assert replace(record, jitter=jitter).felt_jitter == felt
+    noisy = replace(record, jitter=0.002)
+    assert any("differently each time" in note for note in noisy.maps(0).notes)
+
+
+def test_an_answer_is_anothers_beyond_rounding_and_three_times_the_jitter(record):
+    known = np.float32([0.5, 0.5])
+    assert record.other_answer(known + np.float32([0, 0.0009]), known) == 0
+    assert record.other_answer(known - np.float32([0, 0.002]), known) == pytest.approx(0.002, 1e-3)
+    shaky = replace(record, jitter=0.01)
+    assert shaky.other_answer(known + np.float32(0.029), known) == 0
+    assert shaky.other_answer(known + np.float32(0.031), known) == pytest.approx(0.031, 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"kind": "independent"}, ["kind of score"]),
+        ({"batch_size": 16}, ["batch size"]),
+        ({"untouched": np.zeros(3, np.float32), "labels": None}, ["number of classes"]),
+        ({"labels": ("a", "b")}, []),
+        ({"plan": Plan((16, 21))}, ["image size"]),
+    ],
+)
+def test_what_differs_is_named(record, changed, words):
+    plain = replace(record, plan=Plan((16, 20)), scores={})
+    assert plain.differences(replace(plain, **changed)) == words
+
+
+def test_merging_keeps_all_answers_and_drops_the_verdict(record):
+    parts = [replace(with_chunks(record, [n]), answers={f"paint {n}": record.untouched},
+                     verdict="stopped") for n in (0, 1)]  # fmt: skip
+    whole = merge(parts)
+    assert set(whole.answers) == {"paint 0", "paint 1"}
+    assert whole.verdict == ""
+    assert parts[0].chunks == (0,)
+
+
+def test_nothing_and_parts_of_two_models_are_not_merged(record):
+    with pytest.raises(InputError, match="nothing to merge"):
+        merge([])
+    other = replace(record, untouched=record.untouched + np.float32(0.01))
+    with pytest.raises(RecordError, match=r"untouched image differ by 0\.01"):
+        merge([record, other])
+
+
+def test_a_target_that_is_unknown_is_told_what_there_is(record):
+    assert record.resolve(1) == 1
+    for index in (-1, 2):
+        with pytest.raises(
+            InputError, match=f"target is {index}, but the model has classes 0 to 1"
+        ):
+            record.resolve(index)
+    with pytest.raises(InputError, match="Give one of the labels, or an index"):
+        record.resolve("zebra crossing")
+    nameless = replace(record, labels=None)
+    assert nameless.resolve("1") == 1
+    with pytest.raises(InputError, match="have no names here: give an index from 0 to 1"):
+        nameless.resolve("red")
+
+
+# ---- kills
 
 
 def run_command(folder, *, wait=None):

@@ -4,12 +4,13 @@ import json
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import mcrise
 from mcrise.auditing.rules import Rule, check_rules, decide, overall_state, read_rules
-from mcrise.auditing.statistics import Figure
+from mcrise.auditing.statistics import Figure, share
 from mcrise.auditing.verdicts import as_github, as_junit
 from mcrise.cli.check import check
 from planted_folder import LABELS, planted_looks, write_audit
@@ -41,7 +42,7 @@ def run(audits, name, rules, *options):
 
 
 def rule(**given):
-    return Rule(1, **{"measure": "accuracy", "at_most": 0.05, **given})
+    return Rule(1, **{"measure": "color_share", "at_most": 0.05, **given})
 
 
 # ---- verdicts
@@ -56,6 +57,26 @@ def test_an_interval_on_one_side_of_the_limit_decides(low, high, state):
     assert decide(rule(), figure, 1)[0] == state
     flipped = Figure(-figure.value, -high, -low, 100)
     assert decide(rule(at_most=None, at_least=-0.05), flipped, 1)[0] == state
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "limit"),
+    [
+        (24, 24, {"at_most": None, "at_least": 0.95}),
+        (2, 20, {"at_most": 0.05}),
+        (6, 6, {"at_most": 0.9}),
+    ],
+)
+def test_so_many_more_images_would_tell_of_a_share_as_the_same_share_of_more_does(hits, n, limit):
+    asked = rule(measure="accuracy", **limit)
+    state, more = decide(asked, share(np.arange(n) < hits, np.arange(n)), 1)
+    assert state == "undecided"
+    later, before = ((n + more) * factor for factor in (1.0, 0.8))
+    told = [
+        decide(asked, share(np.arange(round(m)) < round(m * hits / n), np.arange(round(m))), 1)[0]
+        for m in (before, later)
+    ]
+    assert told[0] == "undecided" != told[1]
 
 
 def test_both_limits_count():
@@ -114,6 +135,8 @@ def test_the_exit_code_is_that_of_the_worst_verdict(audits):
         ('measure = "zone_share"\nzone = "lower right"\nclass = "stop"\nat_most = 0.1', "violated"),
         ('measure = "zone_share"\nzone = "lower right"\nclass = "yield"\nat_most = 0.1', "holds"),
         ('measure = "zone_effect"\nzone = "lower right"\nfill = "red"\nat_most = 0.1', "holds"),
+        ('measure = "outer_flips"\nclass = "stop"\nat_most = 0.2', "holds"),
+        ('measure = "outer_flips"\nclass = "stop"\nat_least = 0.5', "violated"),
     ],
 )
 def test_each_measure_is_held_against_its_own_figure(audits, tmp_path, given, state):
@@ -128,7 +151,7 @@ def test_a_change_is_held_against_another_audit_image_by_image(audits):
     rules = CLEAN.replace('name = "the corner is ignored"', "change = true")
     assert run(audits, "shortcut", rules, "--against", str(audits / "twin")).exit_code == 3
     assert run(audits, "twin", 'against = "twin"\n' + rules).exit_code == 0
-    assert run(audits, "twin", 'against = "shortcut"\n' + rules).exit_code == 3
+    assert run(audits, "twin", 'against = "shortcut"\n' + rules).exit_code == 0  # it is less
     better = '[[rule]]\nmeasure = "accuracy"\nclass = "yield"\nchange = true\nat_least = -0.02\n'
     found = run(audits, "twin", better, "--against", str(audits / "shortcut"))
     assert found.exit_code == 0
@@ -170,6 +193,19 @@ def test_formats_are_written_where_asked_too(audits, tmp_path):
     assert found.output.startswith("<?xml")
 
 
+def test_what_cannot_be_written_leaves_the_old_file(audits, tmp_path, monkeypatch):
+    out = tmp_path / "junit.xml"
+    out.write_text("the old one")
+    monkeypatch.setattr("mcrise.files.os.replace", full_disk)
+    found = run(audits, "twin", CLEAN, "--format", "junit", "--out", str(out))
+    assert isinstance(found.exception, OSError)  # which the command tells in a sentence
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["the old one"]
+
+
+def full_disk(*given):
+    raise OSError(28, "No space left on device")
+
+
 # ---- bad rules
 
 
@@ -179,6 +215,10 @@ def test_formats_are_written_where_asked_too(audits, tmp_path):
         ("", "has no rules"),
         ("rule = 3", "has no rules"),
         ("[[rule]", "are not TOML"),
+        ("a = " + "[" * 5000, "are not TOML: it is nested too deeply"),
+        (CLEAN.replace("0.1", f"0x{'f' * 5000}"), "more than 64 bits"),
+        (CLEAN.replace("0.1", "9" * 5000), "are not TOML"),
+        (CLEAN.replace('"zone_effect"', '["gray"]'), "measure is ['gray'], but one of"),
         ("rules = []", "there is no key 'rules': did you mean 'rule'?"),
         ("against = 3\n" + CLEAN, "the path of an audit is needed"),
         (CLEAN + "at_mots = 3", "there is no key 'at_mots': did you mean 'at_most'?"),

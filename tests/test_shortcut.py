@@ -14,15 +14,16 @@ RECIPE = Path(__file__).parents[1] / "recipes" / "shortcut"
 sys.path.append(str(RECIPE))
 from make_images import make_images  # noqa: E402
 from scenes import SHORTCUTS, STICKER  # noqa: E402
-from show import IMAGES, audit, show_difference, show_findings, show_verdicts  # noqa: E402
+from show import CASES, audit, show_difference, show_findings, show_verdicts  # noqa: E402
 
 
-@pytest.fixture(scope="module", params=list(SHORTCUTS))
+@pytest.fixture(scope="module", params=list(CASES))
 def shown(request, tmp_path_factory):
-    """The shortcut, and audits of its network and of the twin."""
-    out, name = tmp_path_factory.mktemp("shown"), request.param
-    images = make_images(out / "images", IMAGES[name], 12, [SHORTCUTS[name]])
-    return name, {one: audit(images, one, out / one, n_masks=128) for one in (name, "clean")}
+    """The case, and audits of the network with the shortcut and of its twin."""
+    out, (name, planted) = tmp_path_factory.mktemp("shown"), CASES[request.param]
+    images = make_images(out / "images", planted, 12, [SHORTCUTS[name]])
+    audits = {one: audit(images, one, out / one, n_masks=128) for one in (name, "clean")}
+    return request.param, audits
 
 
 def test_it_is_the_first_finding_by_place_and_color_and_confirmed(shown):
@@ -30,11 +31,13 @@ def test_it_is_the_first_finding_by_place_and_color_and_confirmed(shown):
 
 
 def test_check_fails_the_one_and_passes_the_other(shown):
-    show_verdicts(*shown)
+    case, audits = shown
+    show_verdicts(CASES[case][0], audits)
 
 
 def test_diff_names_the_class_and_the_place(shown):
-    show_difference(*shown)
+    case, audits = shown
+    show_difference(CASES[case][0], audits)
 
 
 def test_a_test_suite_catches_the_one_and_passes_the_other(tmp_path):

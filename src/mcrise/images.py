@@ -6,7 +6,10 @@ original it was, so that a plot can lay a map over the whole picture.
 """
 
 import io
+import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,8 @@ MOST_PIXELS = 100_000_000
 MANY_PIXELS = 4_000_000  # more than a model that takes any size was likely made for
 ORIENTATION = 0x0112  # the entry of EXIF
 STRIP = 256  # rows
+JPEGS = ("JPEG", "MPO")
+MOST_A_BYTE = 1024  # pixels of a JPEG: each 8 x 8 of them take a bit at least
 PROGRAMS = ("EPS", "WMF")  # kinds that Pillow hands to another program, whatever their name
 FILTERS = {
     "nearest": Image.Resampling.NEAREST,
@@ -126,6 +131,13 @@ def whole(pixels: NDArray[Any], notes: tuple[str, ...]) -> View:
 
 def open_picture(source: Path | str | bytes) -> tuple[Image.Image, tuple[str, ...]]:
     """Open an image file of any kind Pillow knows, as upright RGB."""
+    with opened_picture(source) as opened:
+        return upright_rgb(opened)
+
+
+@contextmanager
+def opened_picture(source: Path | str | bytes) -> Iterator[Image.Image]:
+    """An image file as it is, unpacked, once it is known that it is one and not too large."""
     name = "The image" if isinstance(source, bytes) else str(source)
     try:
         with warnings.catch_warnings():
@@ -134,8 +146,11 @@ def open_picture(source: Path | str | bytes) -> tuple[Image.Image, tuple[str, ..
                 if opened.format in PROGRAMS:
                     raise UnidentifiedImageError
                 check_extent(name, opened.height, opened.width)
+                n_bytes = len(source) if isinstance(source, bytes) else os.path.getsize(source)
+                if opened.format in JPEGS and opened.height * opened.width > MOST_A_BYTE * n_bytes:
+                    raise ValueError(f"it has {n_bytes:,} bytes, too few for its size")
                 opened.load()
-                return upright_rgb(opened)
+                yield opened
     except FileNotFoundError:
         raise InputError(f"{name} does not exist: give the path of an image.") from None
     except (IsADirectoryError, NotADirectoryError, PermissionError) as error:
@@ -185,19 +200,37 @@ def upright_rgb(picture: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
     if turned.has_transparency_data:
         return over_white(turned), (*notes, "transparent parts were laid over white")
     if turned.mode[0] in "IF":  # 16 and 32 bits a pixel: Pillow would clip rather than scale
-        values = np.asarray(turned, np.float64)
-        top = 255 if values.max() <= 255 else max(65535.0, values.max())
-        if turned.mode == "F" and values.max() <= 1:
-            top = 1
-        turned = Image.fromarray(np.clip(values * (255 / top), 0, 255).astype(np.uint8))
+        turned = scaled_gray(turned)
     return turned.convert("RGB"), (*notes, f"converted from mode {picture.mode} to RGB")
 
 
-def over_white(picture: Image.Image) -> Image.Image:
-    """A picture with transparent parts laid over white, a strip at a time to save memory."""
-    out = Image.new("RGB", picture.size)
+def strips(picture: Image.Image) -> Iterator[tuple[int, int, int, int]]:
+    """Boxes of a few rows each, to save memory."""
     for top in range(0, picture.height, STRIP):
-        box = (0, top, picture.width, min(top + STRIP, picture.height))
+        yield 0, top, picture.width, min(top + STRIP, picture.height)
+
+
+def scaled_gray(picture: Image.Image) -> Image.Image:
+    """A picture of 16 or 32 bits a pixel in 8."""
+
+    def values(box: tuple[int, int, int, int]) -> NDArray[np.float64]:
+        return np.asarray(picture.crop(box), np.float64)
+
+    most = np.max([values(box).max() for box in strips(picture)])
+    top = 255 if most <= 255 else max(65535.0, most)
+    if picture.mode == "F" and most <= 1:
+        top = 1
+    out = Image.new("L", picture.size)
+    for box in strips(picture):
+        gray = np.clip(values(box) * (255 / top), 0, 255).astype(np.uint8)
+        out.paste(Image.fromarray(gray), box)
+    return out
+
+
+def over_white(picture: Image.Image) -> Image.Image:
+    """A picture with transparent parts laid over white."""
+    out = Image.new("RGB", picture.size)
+    for box in strips(picture):
         layered = picture.crop(box).convert("RGBA")
         white = Image.new("RGBA", layered.size, "white")
         out.paste(Image.alpha_composite(white, layered).convert("RGB"), box)

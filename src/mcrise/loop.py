@@ -11,7 +11,7 @@ import inspect
 import os
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
@@ -112,10 +112,21 @@ def steps(
 
 
 def run(
-    view: View, model: Model, brief: Brief, resume: Record | None = None
+    view: View,
+    model: Model,
+    brief: Brief,
+    resume: Record | None = None,
+    early: Callable[[Record], None] | None = None,
 ) -> Generator[Record, None, None]:
-    """Do what a brief asks, from the beginning or from where a record is."""
-    record = begin(view, model, brief) if resume is None else take_up(resume, view, model, brief)
+    """Do what a brief asks, from the beginning or from where a record is.
+
+    Where a pilot has to choose `mask_prob`, `early` is given a record of the first chunk tried,
+    which may come to nothing, for whoever wants to see something before that is settled.
+    """
+    if resume is None:
+        record = begin(view, model, brief, early)
+    else:
+        record = take_up(resume, view, model, brief)
     record.resolve(brief.target)
     yield from grow(
         record,
@@ -127,7 +138,9 @@ def run(
     )
 
 
-def begin(view: View, model: Model, brief: Brief) -> Record:
+def begin(
+    view: View, model: Model, brief: Brief, early: Callable[[Record], None] | None = None
+) -> Record:
     """The record that a run starts with: the scores of the untouched image, and no masks yet.
 
     Or one chunk, where its `mask_prob` had to be chosen.
@@ -146,17 +159,28 @@ def begin(view: View, model: Model, brief: Brief) -> Record:
     record.recognised = model.predict
     record.resolve(brief.target)
     if brief.mask_prob == "auto":
-        settle_mask_prob(record, model, canvas, brief.target)
+        settle_mask_prob(record, model, canvas, brief.target, early)
     return record
 
 
-def settle_mask_prob(record: Record, model: Model, canvas: Canvas, target: Target) -> None:
+def settle_mask_prob(
+    record: Record,
+    model: Model,
+    canvas: Canvas,
+    target: Target,
+    early: Callable[[Record], None] | None = None,
+) -> None:
     """Let a pilot choose for a record without masks, which then has its first chunk."""
     buffer = buffer_of(canvas, record.batch_size)
 
     def first_chunk(mask_prob: float) -> NDArray[np.float32]:
+        nonlocal early
         record.plan = replace(record.plan, mask_prob=mask_prob)
-        return chunk_scores(model, canvas, buffer, record, 0)
+        scores = chunk_scores(model, canvas, buffer, record, 0)
+        if early is not None:
+            early(replace(record, scores={0: scores}))
+            early = None
+        return scores
 
     pilot = choose(first_chunk, record.untouched, record.kind, record.resolve(target))
     record.plan = replace(record.plan, mask_prob=pilot.mask_prob)

@@ -18,7 +18,6 @@ from .errors import InputError
 from .fills import RGBWK, Fill, check_fills
 
 CHUNK = 64  # masks; the unit of drawing, scoring, saving and sharing out work
-LARGEST_CELL = 2**16  # pixels
 MOST_CELLS = 128  # down or across
 
 

@@ -116,11 +116,15 @@ class Telling:
 
     def __init__(self, unit: str) -> None:
         self.unit = unit
-        self.first: tuple[float, int] | None = None
+        self.first = 0.0, 0
+        self.n_last = -1
 
     def line(self, spot: Spot) -> str:
         now = time.monotonic()
-        since, n_before = self.first = self.first or (now, spot.done)
+        if self.n_last < 0 or spot.done < self.n_last:  # it begins, or its next stage does
+            self.first = now, spot.done
+        self.n_last = spot.done
+        since, n_before = self.first
         told = [f"{spot.done:,} of {spot.goal:,} {self.unit}"]
         if spot.done > n_before and now > since:
             speed = (spot.done - n_before) / (now - since)

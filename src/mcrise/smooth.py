@@ -29,6 +29,7 @@ LENGTHS = (0.05, 0.1, 0.2)  # over which beta may vary, in long sides of the ima
 RANK = 50  # fields a beta is made of
 MOST_COLUMNS = 600  # of the regression: with many fills each gets fewer fields
 POOL = 8  # classes, those whose scores vary most, that decide on the prior
+AT_ONCE = 20  # shuffles of N_SHUFFLES that are regressed together
 STRIDES = (4, 4, 1)  # of the rounds of adapting the prior, in steps of expectation maximisation
 RATIOS = np.geomspace(1e-6, 1e3, 46)  # of noise to prior variance
 SOFT = 0.01  # keeps log odds finite
@@ -351,9 +352,11 @@ class Fit:
         order = np.random.default_rng(self.plan.seed)
         columns = columns - columns.mean(axis=0)
         coef = np.empty((len(weights), N_SHUFFLES))
-        for n in range(N_SHUFFLES):
-            along = self.factors.rows.T @ columns[order.permutation(len(columns))]
-            coef[:, n] = (weights * along).sum(axis=1)
+        for n in range(0, N_SHUFFLES, AT_ONCE):  # one by one, each would read all rows
+            shuffled = [columns[order.permutation(len(columns))] for _ in range(AT_ONCE)]
+            along = self.factors.rows.T @ np.concatenate(shuffled, axis=1)  # (D, AT_ONCE * q)
+            along = along.reshape(len(weights), AT_ONCE, -1)
+            coef[:, n : n + AT_ONCE] = (weights[:, None] * along).sum(axis=2)
         shown = self.factors.beta(coef) @ self.hats.at_centers.T  # (n, K, hats)
         _, share, _ = self.residual(left)
         return np.abs(shown).max(axis=(1, 2)), math.sqrt(share) * left

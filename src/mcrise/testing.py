@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .auditing.zones import KNOWN, Box, Zone, parse_box
 from .claims import join
 from .errors import InputError
+from .files import write_atomically
 from .fills import Fill
 from .fills import parse as parse_fills
 from .images import View, png, whole_pixels
@@ -133,7 +134,7 @@ class Change:
 
     def save(self, where: Path | str) -> Path:
         path = Path(where)
-        path.write_bytes(png(self.picture))
+        write_atomically(path, png(self.picture))
         return path
 
 

@@ -5,6 +5,7 @@ looks: what is not checked where it is read fails later, where nobody knows why.
 """
 
 import math
+import tomllib
 from typing import Any
 
 LONGEST = 10_000  # characters of a text
@@ -74,3 +75,24 @@ def plain(value: Any) -> None:
 
 def is_finite(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value)
+
+
+def toml(content: str) -> dict[str, Any]:
+    """What a text in TOML says; a ValueError also where it is nested deeper than anybody writes.
+
+    Whole numbers have 64 bits there; Python reads any, but cannot write the longest in a sentence.
+    """
+    try:
+        said = tomllib.loads(content)
+        check_wholes(said)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return said
+
+
+def check_wholes(value: Any) -> None:
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            check_wholes(one)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError("a whole number in it has more than 64 bits")

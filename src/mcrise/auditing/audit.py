@@ -21,7 +21,7 @@ from ..study.storage import Storage, read_all
 from ..study.study import write
 from ..study.work import Failure
 from . import tables
-from .findings import regions_to_try
+from .attempts import regions_to_try
 from .looking import Look, Task, Tries
 
 LOOK, FAILED, TRIED = ".npz", ".failed.json", ".tried.json"  # kinds of pieces
@@ -74,6 +74,12 @@ class Audit:
     def n_failed(self) -> int:
         return len(self.failed)
 
+    @property
+    def counted(self) -> tuple[int, str]:
+        if self.trying:
+            return len(self.tried), "what classes have in common, tried in"
+        return len(self.done), "images"
+
     # ---- tasks
 
     def next_task(self) -> Task | None:
@@ -104,8 +110,8 @@ class Audit:
         for looks in tables.read_classes(self.out):
             attempts = regions_to_try(looks, self.asked, self.asked.seed)
             for image in sorted({one.image for one in attempts} - self.tried):
-                own = tuple(one for one in attempts if one.image == image)
-                yield Task(image, self.examples[image], self.truths[image], own)
+                own = {one.key: one for one in attempts if one.image == image}
+                yield Task(image, self.examples[image], self.truths[image], tuple(own.values()))
 
     def take(self, task: Task, answer: Look | Tries | Failure) -> None:
         """Take the answer of a task, or hear that it has none."""
@@ -198,7 +204,14 @@ class Audit:
             **look.facts,
             **{
                 name: look.arrays[name].ravel()
-                for name in ("zone_energy", "zone_effect", "own_share", "own_effect")
+                for name in (
+                    "zone_energy",
+                    "zone_effect",
+                    "own_share",
+                    "own_effect",
+                    "outer_after",
+                    "outer_said",
+                )
             },
             "image": image,
             "name": example.name,
@@ -206,8 +219,10 @@ class Audit:
             "truth": truth,
             "label": self.label(truth),
             "predicted_label": self.label(look.facts["predicted"]),
-            "pixels": look.arrays["pixels"].tobytes(),
-            "thumbnail": look.arrays["thumbnail"].tobytes(),
+            **{
+                name: look.arrays[name].tobytes()
+                for name in ("pixels", "thumbnail", "outer_region")
+            },
         }
 
     def rows(self, image: int, look: Look) -> list[tables.Row]:

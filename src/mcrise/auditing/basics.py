@@ -1,8 +1,11 @@
-"""Basics: the basic color of each pixel, by the nearest of a few dozen named ones.
+"""Basics: the basic color of each pixel, by what people call it.
 
 The dozen names are those that languages begin with, and turquoise. What each looks like is from the
-xkcd color survey (150,000 people naming colors on their monitors, 2010; in the public domain), some
-shades a name; distances are in Oklab (B. Ottosson, 2020), where equal steps look about equal.
+xkcd color survey (150,000 people naming colors on their monitors, 2010; in the public domain;
+Matplotlib ships it): some 480 of its shades are named after one basic color, as `dusty blue` is.
+A pixel is called what the nearest of them is, in Oklab (B. Ottosson, 2020), where equal steps look
+about equal; lightness counts half, since names follow hues. Left out in turn, 96 % of these shades
+are called what people call them.
 """
 
 from functools import cache
@@ -11,23 +14,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..images import unit_float
+from ..images import whole_pixels
 
-SHADES = {
-    "black": ("#000000", "#070d0d"),  # plain, almost
-    "gray": ("#363737", "#929591", "#d8dcd6"),  # dark, plain and light
-    "white": ("#ffffff",),
-    "red": ("#e50000", "#840000", "#8f1402"),  # plain, dark, brick
-    "orange": ("#f97306", "#c65102", "#fdaa48"),  # plain, dark, light
-    "yellow": ("#ffff14", "#fffe7a", "#dbb40c"),  # plain, light, gold
-    "green": ("#15b01a", "#033500", "#96f97b", "#6e750e"),  # plain, dark, light, olive
-    "turquoise": ("#06c2ac", "#00ffff", "#029386", "#014d4e"),  # plain, cyan, teal, dark teal
-    "blue": ("#0343df", "#00035b", "#95d0fc", "#75bbfd"),  # plain, dark, light, sky
-    "purple": ("#7e1e9c", "#35063e", "#bf77f6"),  # plain, dark, light
-    "pink": ("#ff81c0", "#ff028d", "#ffd1df"),  # plain, hot, light
-    "brown": ("#653700", "#341c02", "#ad8150"),  # plain, dark, light
+WORDS = {  # of the survey, for each name
+    "black": ("black",),
+    "gray": ("grey",),
+    "white": ("white",),
+    "red": ("red",),
+    "orange": ("orange",),
+    "yellow": ("yellow",),
+    "green": ("green",),
+    "turquoise": ("turquoise", "teal", "cyan", "aqua", "aquamarine"),
+    "blue": ("blue",),
+    "purple": ("purple", "violet"),
+    "pink": ("pink",),
+    "brown": ("brown",),
 }
-BASICS = tuple(SHADES)
+BASICS = tuple(WORDS)
+LEFT_OUT = "pale grey"  # #fdfdfe
+STEP = 8  # of 256: colors that are nearer to each other have one name
+LIGHTNESS = 0.5  # of a step in hue
+GRAYS = 0x24, 0xEC  # without any hue: darker is black, lighter is white; the survey has few grays
 
 TO_CONES = np.array(
     [
@@ -52,22 +59,47 @@ def oklab(colors: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(np.cbrt(linear @ TO_CONES.T) @ TO_LAB.T)
 
 
+def shades() -> dict[str, tuple[str, str]]:
+    """Those of the survey that are of one basic color, and which: by their names, in hex.
+
+    `dark teal`, but neither `teal blue`, which is of two, nor `bluish grey`, nor `rust`.
+    """
+    from matplotlib.colors import XKCD_COLORS
+
+    basic_of = {word: name for name, words in WORDS.items() for word in words}
+    stems = {word[:3] for word in basic_of}  # of bluish, reddish, greeny
+    found = {}
+    for name, color in XKCD_COLORS.items():
+        words = name.removeprefix("xkcd:").replace("/", " ").split()
+        named = {basic_of[word] for word in words if word in basic_of}
+        tinged = any(word.endswith(("ish", "y")) and word[:3] in stems for word in words[:-1])
+        if words[-1] in basic_of and len(named) == 1 and not tinged:
+            found[" ".join(words)] = basic_of[words[-1]], str(color)
+    del found[LEFT_OUT]
+    return found
+
+
 @cache
-def table() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """All shades in Oklab, and which basic color each is."""
-    shades = [(n, shade) for n, name in enumerate(BASICS) for shade in SHADES[name]]
-    rgb = [[int(shade[at : at + 2], 16) / 255 for at in (1, 3, 5)] for _, shade in shades]
-    return oklab(np.array(rgb)), np.array([n for n, _ in shades])
+def table() -> NDArray[np.uint8]:
+    """The number of the basic color of each color, by steps of red, green and blue."""
+    from scipy.spatial import KDTree
+
+    known = list(shades().values())
+    rgb = [[int(color[at : at + 2], 16) for at in (1, 3, 5)] for _, color in known]
+    names = [BASICS.index(name) for name, _ in known]
+    for level in range(0, 256, STEP):
+        rgb.append([level] * 3)
+        names.append(
+            BASICS.index(("black", "gray", "white")[np.searchsorted(GRAYS, level, "right")])
+        )
+    levels = np.arange(0, 256, STEP) + (STEP - 1) / 2
+    every = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1)
+    weights = np.array([LIGHTNESS, 1, 1])
+    tree = KDTree(weights * oklab(np.array(rgb) / 255))
+    return np.array(names, np.uint8)[tree.query(weights * oklab(every / 255))[1]]
 
 
 def basic_colors(image: NDArray[Any]) -> NDArray[np.int64]:
     """The number of the basic color of each pixel of an image (H, W, 3): (H, W)."""
-    shades, names = table()
-    place = oklab(unit_float(image))
-    best = np.full(place.shape[:2], np.inf)
-    found = np.zeros(place.shape[:2], np.int64)
-    for shade, name in zip(shades, names, strict=True):  # one at a time: of a large image, room
-        apart = np.square(place - shade).sum(axis=-1)
-        nearer = apart < best
-        best[nearer], found[nearer] = apart[nearer], name
-    return found
+    red, green, blue = np.moveaxis(whole_pixels(image) // STEP, -1, 0)
+    return np.asarray(table()[red, green, blue], np.int64)

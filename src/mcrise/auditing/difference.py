@@ -6,7 +6,7 @@ what images differ in drops out: intervals are over images of the change within 
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +17,32 @@ from ..content import ByContent
 from ..errors import InputError
 from ..maps import Maps
 from ..study.storage import Storage
-from .figures import SHARE, joined, still_decided, without_maps
-from .findings import ClassFinding, candidates, describe, largest_by_chance, names, too_few
+from .attempts import SAME
+from .figures import SHARE, joined, without_maps
+from .findings import (
+    Candidate,
+    ClassFinding,
+    candidates,
+    describe,
+    largest_by_chance,
+    names,
+    too_few,
+)
 from .looks import Asked, BoolArray, FloatArray, IntArray, Looks
 from .maps import class_maps
-from .plain import plain
-from .statistics import Figure, by_group, mean, mean_maps, ratio, t_quantile, threshold
+from .outer import outer_flips
+from .plain import plain, undamaged
+from .statistics import (
+    Figure,
+    by_group,
+    mean,
+    mean_maps,
+    ratio,
+    share,
+    t_quantile,
+    threshold,
+    widened,
+)
 from .tables import NOTE, class_numbers, read_asked, read_class
 
 if TYPE_CHECKING:
@@ -55,7 +75,7 @@ class ClassChange(ByContent):
     target: int  # ALL: over all classes
     label: str
     n: int  # images that both audits have of it
-    rates: dict[str, Change]  # accuracy, gray, hue120, hue240
+    rates: dict[str, Change]  # accuracy, gray, hue120, hue240, outer_flips
     color_share: Change | None
     zones: dict[str, Change]  # share of the effect
     zone_effect: dict[str, dict[str, Change]]  # by zone and fill
@@ -131,9 +151,10 @@ class Difference(ByContent):
 
 NAMES = {
     "accuracy": "right",
-    "gray": "right in gray",
-    "hue120": "right with hues turned by 120 degrees",
-    "hue240": "right with hues turned by 240 degrees",
+    "gray": "decided as its class in gray",
+    "hue120": "decided as its class with hues turned by 120 degrees",
+    "hue240": "decided as its class with hues turned by 240 degrees",
+    "outer_flips": "decisions that painting all of what lies outside changes in some color",
 }
 
 
@@ -166,6 +187,11 @@ def finding_sentence(finding: ClassFinding, label: str, asked: Asked) -> str:
 def compare_audits(before: Storage, after: Storage) -> Difference:
     """Compare two audits class by class; refuses what is not of the same images and masks."""
     check_alike(before, after)
+    with undamaged(after):
+        return compared(before, after)
+
+
+def compared(before: Storage, after: Storage) -> Difference:
     asked = read_asked(after)
     made: list[ClassChange] = []
     largest = np.zeros(0)
@@ -176,12 +202,12 @@ def compare_audits(before: Storage, after: Storage) -> Difference:
             continue
         one, other = pair
         label = asked.label(target)
-        difference = replace(other, maps=other.maps - one.maps, ranks=rank_difference(one, other))
+        tests = differences(one, other)
         found: tuple[ClassFinding, ...] = ()
         if too_few(len(one), len(np.unique(one.group))) is None:
-            own = largest_by_chance(difference, SEED)
+            own = np.max([largest_by_chance(test, SEED) for test in tests], axis=0)
             largest = np.maximum(largest, own) if largest.size else own
-            found = findings(difference, threshold(own), asked)
+            found = findings(tests, threshold(own), asked)
         maps = drawn(one, other, asked, label)
         made.append(replace(change_of(one, other, asked, label), findings=found, maps=maps))
         numbers[0].append(without_maps(one))
@@ -193,7 +219,7 @@ def compare_audits(before: Storage, after: Storage) -> Difference:
         )
     limit = threshold(largest) if largest.size else math.nan  # of all classes together
     made = [
-        replace(one, findings=tuple(found for found in one.findings if found.z > limit))
+        replace(one, findings=tuple(f for f in one.findings if f.z is not None and f.z > limit))
         for one in made
     ]
     overall = change_of(joined(numbers[0]), joined(numbers[1]), asked, "all classes")
@@ -206,8 +232,9 @@ def check_alike(before: Storage, after: Storage) -> None:
     notes = []
     for folder in (before, after):
         read_asked(folder)  # refuses what is none
-        notes.append(json.loads((folder / NOTE).read_text()))
-    one, other = map(what_was_asked, notes)
+        with undamaged(folder):
+            notes.append(what_was_asked(json.loads((folder / NOTE).read_text())))
+    one, other = notes
     different = [what for what in {**one, **other} if one.get(what) != other.get(what)]
     if not different:
         return
@@ -267,19 +294,16 @@ def some(looks: Looks, rows: IntArray) -> Looks:
     return replace(looks, **kept)
 
 
-def rank_difference(one: Looks, other: Looks) -> FloatArray | None:
-    return None if one.ranks is None or other.ranks is None else other.ranks - one.ranks
-
-
 def change_of(one: Looks, other: Looks, asked: Asked, label: str) -> ClassChange:
     """Everything that is a mean or a share over images."""
     group = one.group
     wholes = one.presence + one.color, other.presence + other.color
     rates = {
-        "accuracy": rate(one, other, lambda looks: looks.predicted),
+        "accuracy": accuracy(one, other),
         "gray": rate(one, other, lambda looks: looks.gray),
         "hue120": rate(one, other, lambda looks: looks.hue120),
         "hue240": rate(one, other, lambda looks: looks.hue240),
+        "outer_flips": flips_change(one, other),
     }
     zones = {
         zone: share_change((one.zone_energy[:, z], other.zone_energy[:, z]), wholes, group)
@@ -332,17 +356,35 @@ def share_change(
     value = after.value - before.value
     unknown = any((f.low, f.high) == SHARE for f in figures)  # there may be nothing to share
     low, high = (-1.0, 1.0) if unknown else (value + by.low - by.value, value + by.high - by.value)
-    return Change(before, after, Figure(value, max(low, -1.0), min(high, 1.0), by.n))
+    return Change(before, after, Figure(value, max(low, -1.0), min(high, 1.0), by.n, by.n_groups))
+
+
+def accuracy(one: Looks, other: Looks) -> Change | None:
+    """Where truths are known: without, images are compared that both models decide alike."""
+    return rate(one, other, lambda looks: looks.predicted) if (one.truth >= 0).any() else None
 
 
 def rate(one: Looks, other: Looks, predicted: Callable[[Looks], IntArray]) -> Change | None:
     """The share of images that are decided as their class."""
-    first, second = (still_decided(looks, predicted(looks)) for looks in (one, other))
+    known = one.truth >= 0
+    both = (predicted(one) >= 0) & (predicted(other) >= 0) & (known | ~known.any())
+    one, other = some(one, np.flatnonzero(both)), some(other, np.flatnonzero(both))
+    own = np.where(one.truth >= 0, one.truth, one.predicted)
+    return change_of_shares(predicted(one) == own, predicted(other) == own, one.group)
+
+
+def change_of_shares(before: BoolArray, after: BoolArray, group: IntArray) -> Change | None:
+    first, second = share(before, group), share(after, group)
     if first is None or second is None:
         return None
-    own = np.where(one.truth >= 0, one.truth, one.predicted)
-    before, after = (predicted(looks) == own for looks in (one, other))
-    return Change(first, second, paired_shares(before, after, one.group))
+    return Change(first, second, paired_shares(before, after, group))
+
+
+def flips_change(one: Looks, other: Looks) -> Change | None:
+    """The share of decisions that painting all of what lies outside changes."""
+    (before, have), (after, other_have) = map(outer_flips, (one, other))
+    both = have & other_have
+    return change_of_shares(before[both], after[both], one.group[both])
 
 
 def paired_shares(before: BoolArray, after: BoolArray, group: IntArray) -> Figure:
@@ -354,7 +396,7 @@ def paired_shares(before: BoolArray, after: BoolArray, group: IntArray) -> Figur
     moved = after.astype(float) - before
     value = float(moved.mean())
     if n_groups < 2:
-        return Figure(value, math.nan, math.nan, n)
+        return Figure(value, math.nan, math.nan, n, n_groups)
     # Groups count as so many images on their own as would vary as much.
     sums = by_group(moved, group)
     spread = float(np.square(sums).sum() / max(np.square(moved).sum(), 1e-12))
@@ -364,21 +406,31 @@ def paired_shares(before: BoolArray, after: BoolArray, group: IntArray) -> Figur
     middle = (better - worse) / (size + 2)
     error = math.sqrt(max(better + worse - (better - worse) ** 2 / (size + 2), 0)) / (size + 2)
     reach = t_quantile(n_groups - 1) * error
-    return Figure(value, max(middle - reach, -1.0), min(middle + reach, 1.0), n)
+    return Figure(value, max(middle - reach, -1.0), min(middle + reach, 1.0), n, n_groups)
 
 
-def findings(looks: Looks, limit: float, asked: Asked) -> tuple[ClassFinding, ...]:
-    """Where the maps of both differ beyond chance, the largest difference first."""
-    found = [describe(looks, one) for one in candidates(looks, limit, asked.cell)]
-    return tuple(sorted(found, key=lambda one: -abs(one.effect.value)))
+def differences(one: Looks, other: Looks) -> list[Looks]:
+    """The maps of one audit less those of another, to be tested by ranks and by scores.
+
+    Ranks are steadier where scores are lopsided, but a change of all scores alike, as when a model
+    is calibrated anew, does not move them. If nothing has changed, the noise of either audit is as
+    likely in either place, so the signs of both may be flipped.
+    """
+    scores = replace(other, maps=other.maps - one.maps, ranks=None)
+    if one.ranks is None or other.ranks is None:
+        return [scores]
+    return [replace(scores, ranks=other.ranks - one.ranks), scores]
 
 
-def widened(figure: Figure, n_looked_at: int) -> Figure:
-    """The interval that this one of so many figures needs, for all to hold together at 95 %."""
-    freedom = max(figure.n - 1, 1)
-    factor = t_quantile(freedom, 0.05 / n_looked_at) / t_quantile(freedom)
-    low, high = (figure.value + factor * (end - figure.value) for end in (figure.low, figure.high))
-    return replace(figure, low=low, high=high)
+def findings(tests: Sequence[Looks], limit: float, asked: Asked) -> tuple[ClassFinding, ...]:
+    """Where the maps of both differ beyond chance by any test, the largest difference first."""
+    kept: list[Candidate] = []
+    for test in tests:
+        for found in candidates(test, limit, asked.cell):
+            if all(found.shares(known) < SAME for known in kept):
+                kept.append(found)
+    told = [describe(tests[0], one) for one in kept]
+    return tuple(sorted(told, key=lambda one: -abs(one.effect.value)))
 
 
 # ---- pictures

@@ -17,24 +17,23 @@ from numpy.typing import NDArray
 from ..content import ByContent
 from ..errors import InputError
 from ..study.storage import Storage
+from ..told import number, text, whole
+from .attempts import Answers, Attempt, judge, tries
 from .findings import (
-    Answers,
-    Attempt,
     ClassFinding,
     candidates,
-    confirm,
     describe,
     finding_sentence,
     largest_by_chance,
     too_few,
-    tries,
 )
 from .looks import Asked, FloatArray, IntArray, Looks
-from .plain import array_of, plain
-from .statistics import Figure, by_group, mean, mean_maps, ratio, share, threshold
+from .outer import Outer, outer_figures, outer_finding, outer_sentence
+from .plain import array_of, plain, undamaged
+from .statistics import Figure, by_group, count, mean, mean_maps, ratio, share, threshold, widened
 from .unlike import Unlike, find_unlike
 
-LEAST_OWN = 0.01  # of the pixels of an image must have a basic color, for the image to count
+LEAST_OWN = 0.03  # of the pixels, two cells of 64: what is smaller is told by what is around it
 FEWEST_OWN = 3  # images must have it, for a row of the table
 MOST_UNLIKE = 20  # images over all classes
 FILE = "figures.json"
@@ -61,7 +60,9 @@ class ClassFigures(ByContent):
     zones: dict[str, Figure]  # share of the effect (energy)
     zone_effect: dict[str, dict[str, Figure]]  # by zone and fill
     own: dict[str, dict[str, Figure]]  # by basic color and fill
-    findings: tuple[ClassFinding, ...]  # confirmed ones first, then by effect
+    outer: Outer | None  # None: nothing lies outside of the objects, or it was not painted
+    findings: tuple[ClassFinding, ...]  # confirmed ones first, then by what painting them does
+    under_masks: tuple[ClassFinding, ...]  # what exceeds chance too, but not painted by itself
     unlike: tuple[Unlike, ...]  # most striking first
     mistakes: dict[str, int]  # "wrong", of them "righted" by a repaint, and these by kind
     too_few: str | None  # a sentence
@@ -76,13 +77,20 @@ class ClassFigures(ByContent):
         made["zones"] = table_of(data["zones"])
         for name in ("zone_effect", "own"):
             made[name] = {key: table_of(row) for key, row in data[name].items()}
-        made["findings"] = tuple(map(ClassFinding.from_json, data["findings"]))
+        made["outer"] = Outer.from_json(data["outer"]) if data["outer"] else None
+        for name in ("findings", "under_masks"):
+            made[name] = tuple(map(ClassFinding.from_json, data[name]))
         made["unlike"] = tuple(map(Unlike.from_json, data["unlike"]))
+        made["mistakes"] = {text(kind): count(n) for kind, n in data["mistakes"].items()}
+        made |= {name: count(data[name]) for name in ("n", "n_groups")}
+        made["label"] = text(data["label"])
+        made["target"] = whole(data["target"], ALL, 10**9)
+        made["too_few"] = data["too_few"] and text(data["too_few"])
         return cls(**{**data, **made})
 
 
 def table_of(row: Mapping[str, Any]) -> dict[str, Figure]:
-    return {key: Figure.from_json(figure) for key, figure in row.items()}
+    return {text(key): Figure.from_json(figure) for key, figure in row.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +106,7 @@ class Figures(ByContent):
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Figures":
-        limit = math.nan if data["threshold"] is None else data["threshold"]
+        limit = math.nan if data["threshold"] is None else number(data["threshold"])
         classes = tuple(map(ClassFigures.from_json, data["classes"]))
         return cls(classes, ClassFigures.from_json(data["overall"]), limit)
 
@@ -114,7 +122,8 @@ def read_figures(folder: Storage) -> Figures:
         raise InputError(
             f"The audit in {folder.path} is not finished: the same `mcrise audit` goes on with it."
         ) from None
-    return Figures.from_json(json.loads(content))
+    with undamaged(folder):
+        return Figures.from_json(json.loads(content))
 
 
 # ---- making them
@@ -128,19 +137,19 @@ def make_figures(
     `answers` are what the model said to `regions_to_try`; None: it was not asked.
     """
     made: list[ClassFigures] = []
+    found: list[list[ClassFinding]] = []  # of each class
     numbers: list[Looks] = []
     sums, largest = Sums(), np.zeros(0)
     for looks in classes:
-        findings: tuple[ClassFinding, ...] = ()
+        found.append([])
         few = too_few(len(looks), len(np.unique(looks.group)))
         if few is None:
             own = largest_by_chance(looks, seed)
             largest = np.maximum(largest, own) if largest.size else own
-            findings = class_findings(looks, asked, threshold(own), answers, seed)
+            found[-1] = class_findings(looks, asked, threshold(own), answers, seed)
         made.append(
             replace(
                 figures_of(looks, asked, asked.label(looks.target)),
-                findings=findings,
                 unlike=find_unlike(looks, asked),
                 too_few=few,
             )
@@ -148,9 +157,10 @@ def make_figures(
         sums.add(looks)
         numbers.append(without_maps(looks))
     limit = threshold(largest) if largest.size else math.nan
+    n_judged = sum(one.too_few is None for one in made)
     made = [
-        replace(one, findings=tuple(found for found in one.findings if found.z > limit))
-        for one in made
+        with_findings(one, [finding for finding in own if exceeds(finding, limit, n_judged)])
+        for one, own in zip(made, found, strict=True)
     ]
     unlike = sorted((image for one in made for image in one.unlike), key=lambda u: -u.distance)
     overall = replace(
@@ -164,8 +174,8 @@ def make_figures(
 
 def class_findings(
     looks: Looks, asked: Asked, limit: float, answers: Answers | None, seed: int
-) -> tuple[ClassFinding, ...]:
-    """What exceeds chance in one class, with what came of trying it; the most important first."""
+) -> list[ClassFinding]:
+    """What exceeds chance in one class, with what came of trying it."""
     found = candidates(looks, limit, asked.cell)
     attempts: list[list[Attempt]] = [[] for _ in found]
     if answers is not None:
@@ -175,10 +185,31 @@ def class_findings(
     for one, own in zip(found, attempts, strict=True):
         finding = describe(looks, one)
         if answers is not None:
-            finding = replace(finding, **vars(confirm(looks, own, answers)))
+            finding = replace(finding, **vars(judge(looks, own, answers)))
         told.append(replace(finding, sentence=finding_sentence(finding, asked)))
-    told.sort(key=lambda one: (one.verdict != "confirmed", -abs(one.effect.value)))
-    return tuple(told)
+    if whole := outer_finding(looks, asked, seed):
+        told.append(replace(whole, sentence=outer_sentence(whole, asked)))
+    return told
+
+
+def exceeds(finding: ClassFinding, limit: float, n_classes: int) -> bool:
+    """Whether chance would show it in less than one audit of twenty.
+
+    What lies outside is looked at twice in each class, for what lowers the score and what raises
+    it, and its interval has to allow for that.
+    """
+    if finding.z is not None:
+        return finding.z > limit
+    assert finding.change
+    return widened(finding.change, 2 * n_classes).excludes_zero
+
+
+def with_findings(one: ClassFigures, found: Sequence[ClassFinding]) -> ClassFigures:
+    """Confirmed ones first, and those apart that only masks show."""
+    order = sorted(found, key=lambda one: (one.verdict != "confirmed", -one.weight))
+    only = [finding for finding in order if finding.verdict == "under masks only"]
+    told = [finding for finding in order if finding not in only]
+    return replace(one, findings=tuple(told), under_masks=tuple(only))
 
 
 def figures_of(looks: Looks, asked: Asked, label: str) -> ClassFigures:
@@ -195,7 +226,7 @@ def figures_of(looks: Looks, asked: Asked, label: str) -> ClassFigures:
         gray=still_decided(looks, looks.gray),
         hue120=still_decided(looks, looks.hue120),
         hue240=still_decided(looks, looks.hue240),
-        color_share=ratio(looks.color, whole, group, SHARE),
+        color_share=ratio(looks.color, whole, group, SHARE) if len(asked.fills) > 1 else None,
         mean=middle,
         error=error,
         zones=known_only(
@@ -207,7 +238,9 @@ def figures_of(looks: Looks, asked: Asked, label: str) -> ClassFigures:
             for z, zone in enumerate(asked.zones)
         },
         own=own_table(looks, asked),
+        outer=outer_figures(looks, asked),
         findings=(),
+        under_masks=(),
         unlike=(),
         mistakes=mistakes(looks),
         too_few=None,
@@ -299,7 +332,7 @@ class Sums:
 def without_maps(looks: Looks) -> Looks:
     """Only what is a few numbers an image."""
     none = np.zeros((len(looks), 0, 0, 0), np.float32)
-    return replace(looks, maps=none, errors=none, ranks=None, pixels=None)
+    return replace(looks, maps=none, errors=none, ranks=None, pixels=None, outer_region=None)
 
 
 def joined(parts: Sequence[Looks]) -> Looks:

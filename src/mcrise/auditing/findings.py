@@ -1,4 +1,4 @@
-"""Findings of a class: where the mean of its images' maps exceeds chance, and whether it holds.
+"""Findings of a class: where the mean of its images' maps exceeds chance.
 
 A place counts when |z| of the mean map exceeds what the largest |z| over all classes, fills and
 places would be by chance, which flipping the signs of images tells. Maps are of `centered`: linear
@@ -6,13 +6,11 @@ in the scores, so their noise averages out over images and few masks an image ar
 `smooth` is not pooled: its maps are shrunken towards zero, those of unclear images most, and that
 does not average out, so a class of few masks would seem to depend on less than it does.
 
-A finding is confirmed on images that had no part in it (two-fold cross-fitting): its region is
-found again on one half of them and painted in the other, and the same patch elsewhere as a control.
+Whether it holds when it is painted by itself, the attempts tell.
 """
 
-import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,26 +19,23 @@ from numpy.typing import NDArray
 
 from ..claims import join, sentence_case
 from ..content import ByContent
-from ..examining import FEWEST_PLACES
-from ..reading import MINOR, find_regions, place_of, widened
-from ..repaints import elsewhere
+from ..reading import MINOR, find_regions, place_of
+from ..told import number as float_of
+from ..told import text
 from .basics import BASICS, basic_colors
-from .looks import Asked, BoolArray, FloatArray, IntArray, Looks
+from .looks import Asked, BoolArray, Looks
 from .plain import region_of
-from .statistics import Figure, largest_by_flips, mean, share, threshold, z_maps
+from .statistics import FLOATS, Figure, count, largest_by_flips, mean, z_maps
 
 FEWEST = 12  # images, or groups of them: with fewer, flipping signs can tell nothing
-MAX_TRIED = 24  # images of a half in which a region is painted
 LARGEST = 0.1  # of the image: a region that is larger fits nowhere else as a control
-LENIENT = 2.0  # |z| in a half, where a region only has to be found again
-SAME = 0.2  # of two regions, shared over covered: from here on they are the same place
 CORE = 0.8  # of the peak: where the own color of a place is looked at
 MOSTLY = 0.5  # of the images have it: then a place has a color of its own
-NO_ROOM = 0.9  # a probability: from here on, little can raise it
 ALL_IMAGES = slice(None)
 
 VERDICTS = (
     "confirmed",
+    "under masks only",  # painted by itself it does no more than the same patch elsewhere
     "not specific",  # the same patch elsewhere does as much
     "not confirmed",  # painted alone, it does nothing that can be told from nothing
     "no control possible",  # the patch fits elsewhere too seldom
@@ -62,16 +57,22 @@ class ClassFinding(ByContent):
     effect: Figure  # of the strongest fill, under masks: mean map value over the region
     effects: tuple[Figure, ...]  # of each fill
     peak: float  # the largest mean map value there
-    z: float  # its distance from zero in standard errors, as if there were many images
+    z: float | None  # distance from zero in standard errors; None: not found by maps but given,
+    #                  and the effects are of painting all of it
     place: str  # in words
     own: str  # the basic color that most images have there; empty: none, or not known
     own_share: float  # of the images that have it
     sentence: str
     verdict: str  # one of VERDICTS
     painted: tuple[int, ...] = ()  # the fills that it was tried with
-    change: Figure | None = None  # of the score, the region painted in images of the other half
+    change: Figure | None = None  # of the score, painted in images not used to find it
     control: Figure | None = None  # the same in whichever other place does most
     flipped: Figure | None = None  # share of decisions changed
+
+    @property
+    def weight(self) -> float:
+        """What findings are ordered by: what painting it by itself does, where that was tried."""
+        return abs((self.change or self.effect).value)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "ClassFinding":
@@ -82,10 +83,16 @@ class ClassFinding(ByContent):
         arrays = {
             "region": region_of(data["region"]),
             "effects": tuple(map(Figure.from_json, data["effects"])),
-            "fills": tuple(data["fills"]),
-            "painted": tuple(data["painted"]),
+            "fills": tuple(map(count, data["fills"])),
+            "painted": tuple(map(count, data["painted"])),
         }
-        return cls(**{**data, **figures, **arrays})
+        texts = {name: text(data[name]) for name in ("place", "own", "sentence")}
+        numbers = {name: float_of(data[name], *FLOATS) for name in ("peak", "own_share")}
+        z = None if data["z"] is None else float_of(data["z"], *FLOATS)
+        if data["verdict"] not in VERDICTS:
+            raise ValueError(f"the verdict {data['verdict']!r:.60}")
+        wholes = {"target": count(data["target"]), "fill": count(data["fill"])}
+        return cls(**{**data, **figures, **arrays, **texts, **numbers, **wholes, "z": z})
 
 
 # ---- finding
@@ -189,177 +196,6 @@ def own_color(looks: Looks, core: BoolArray) -> tuple[str, float]:
     return (BASICS[code] if times >= MOSTLY * len(looks) else ""), times / len(looks)
 
 
-# ---- trying on the other half
-
-
-@dataclass(frozen=True, eq=False)
-class Attempt(ByContent):
-    """A region that was found on one half of a class, to be painted in an image of the other."""
-
-    key: str  # the same for all images in which the same is painted
-    target: int
-    image: int  # number in the audit
-    half: int  # that the image belongs to
-    fill: int
-    sign: int  # what is expected
-    region: BoolArray  # (R, R)
-    controls: tuple[BoolArray, ...]  # (R, R) each: the same patch elsewhere
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the model said to an attempt."""
-
-    before: float  # score of the class
-    after: float  # with the region painted
-    predicted: int  # the class it then says
-    controls: tuple[float, ...]  # scores of the class with the same patch in each other place
-
-
-Answers = Mapping[tuple[int, str], Answer]  # by number of the image and key of the attempt
-
-
-def half_of(group: IntArray, seed: int) -> IntArray:
-    """0 or 1 for each image (n,): two halves of the groups, each group whole."""
-    codes, place = np.unique(group, return_inverse=True)
-    order = np.random.default_rng((seed, len(codes))).permutation(len(codes))
-    return np.asarray(order[place.ravel()] % 2, np.int64)
-
-
-def regions_to_try(looks: Looks, asked: Asked, seed: int) -> list[Attempt]:
-    """What to paint in which images, so that the findings of a class can be confirmed.
-
-    More are tried than are told in the end: here a class is alone, and its findings have to exceed
-    what chance shows in one class, not in all.
-    """
-    if too_few(len(looks), len(np.unique(looks.group))):
-        return []
-    limit = threshold(largest_by_chance(looks, seed))
-    found = candidates(looks, limit, asked.cell)
-    return [attempt for _, one in tries(looks, asked, found, seed) for attempt in one]
-
-
-def tries(
-    looks: Looks, asked: Asked, found: Sequence[Candidate], seed: int
-) -> Iterator[tuple[int, list[Attempt]]]:
-    """For each of the regions found on all images, by number: what to paint in either half."""
-    if not found:
-        return
-    half = half_of(looks.group, seed)
-    for own in (0, 1):
-        again = candidates(looks, LENIENT, asked.cell, half != own)
-        for number, whole in enumerate(found):
-            same = max(again, key=whole.shares, default=None)
-            if same is None or whole.shares(same) < SAME:
-                continue  # half of the images do not show it
-            places = control_places(same, [one.region for one in found], asked.cell)
-            key = digest(looks.target, same, places)
-            images = tried_images(looks, half == own, seed)
-            yield (
-                number,
-                [
-                    Attempt(key, looks.target, n, own, same.fill, same.sign, same.region, places)
-                    for n in images
-                ],
-            )
-
-
-def tried_images(looks: Looks, some: BoolArray, seed: int) -> list[int]:
-    """The numbers of at most MAX_TRIED of some images."""
-    numbers = looks.image[some]
-    chosen = np.random.default_rng((seed, looks.target)).permutation(len(numbers))[:MAX_TRIED]
-    return sorted(numbers[chosen].tolist())
-
-
-def control_places(
-    found: Candidate, taken: Sequence[BoolArray], cell: tuple[int, int]
-) -> tuple[BoolArray, ...]:
-    """The same patch elsewhere, as far from all findings as there is room; none if there is none.
-
-    A map spreads over a cell, so next to a finding is not elsewhere: first a border of one cell is
-    kept free, then of half a cell, then none.
-    """
-    for border in (1.0, 0.5, 0.0):
-        down, across = (int(border * side) for side in cell)
-        places = elsewhere(found.region, [widened(one, (down, across)) for one in taken], cell)
-        if len(places) >= FEWEST_PLACES:
-            return tuple(places)
-    return ()
-
-
-def digest(target: int, found: Candidate, places: Sequence[BoolArray]) -> str:
-    content = hashlib.sha256(f"{target} {found.fill} {found.sign}".encode())
-    for region in (found.region, *places):
-        content.update(np.packbits(region).tobytes())
-    return content.hexdigest()[:16]
-
-
-@dataclass(frozen=True)
-class Confirmation:
-    """What painting a finding came to."""
-
-    verdict: str  # one of VERDICTS
-    painted: tuple[int, ...] = ()
-    change: Figure | None = None
-    control: Figure | None = None
-    flipped: Figure | None = None
-
-
-def confirm(looks: Looks, attempts: Sequence[Attempt], answers: Answers) -> Confirmation:
-    """Whether a finding holds in images that had no part in it.
-
-    Confirmed: the score moves as expected (95 %), and by more than with the same patch in any of
-    the other places (95 %, of the difference within images to the place that does most).
-    """
-    said = [
-        (one, answers[one.image, one.key]) for one in attempts if (one.image, one.key) in answers
-    ]
-    if not said:  # where there was nothing to try, neither half of the images shows it
-        return Confirmation("untried" if attempts else "not confirmed")
-    row = {number: n for n, number in enumerate(looks.image.tolist())}
-    rows = np.array([row[one.image] for one, _ in said])
-    group, sign = looks.group[rows], said[0][0].sign
-    painted = tuple(sorted({one.fill for one, _ in said}))
-    before = np.array([answer.before for _, answer in said])
-    changes = np.array([answer.after for _, answer in said]) - before
-    change = mean(changes, group)
-    assert change is not None
-    after = np.array([answer.predicted for _, answer in said])
-    flipped = share(after != looks.predicted[rows], group)
-    if len(np.unique(group)) < FEWEST // 2:
-        return Confirmation("too few images", painted, change, None, flipped)
-    there = strongest_control(said, before)
-    control = mean(there, group)
-    if not (sign * change.value > 0 and change.excludes_zero):
-        full = sign > 0 and NO_ROOM <= before.mean() <= 1
-        return Confirmation(
-            "no room" if full else "not confirmed", painted, change, control, flipped
-        )
-    beyond = mean(sign * (changes - there), group)
-    if beyond is None:
-        return Confirmation("no control possible", painted, change, None, flipped)
-    verdict = "confirmed" if beyond.low > 0 else "not specific"
-    return Confirmation(verdict, painted, change, control, flipped)
-
-
-def strongest_control(
-    said: Sequence[tuple[Attempt, Answer]], before: FloatArray
-) -> NDArray[np.float64]:
-    """The changes (n,) in that control place which does most in the direction of the finding.
-
-    The halves have regions and places of their own, so each has its own strongest; NaN where the
-    patch fits nowhere else.
-    """
-    there = np.full(len(said), np.nan)
-    keys = np.array([one.key for one, _ in said])
-    for key in set(keys.tolist()):
-        own = np.flatnonzero(keys == key).tolist()
-        moved = np.array([said[n][1].controls for n in own]) - before[own][:, None]
-        if moved.size:
-            there[own] = moved[:, int((said[own[0]][0].sign * moved.mean(axis=0)).argmax())]
-    return there
-
-
 # ---- the words
 
 
@@ -378,9 +214,10 @@ def finding_sentence(finding: ClassFinding, asked: Asked) -> str:
 
 
 def trial_sentence(finding: ClassFinding, asked: Asked) -> str:
+    if finding.verdict == "under masks only":
+        return "Painted by itself it could not be told from the same patch elsewhere."
     if finding.change is None:
-        more = ": neither half of the images shows it alone" * (finding.verdict != "untried")
-        return f"{sentence_case(finding.verdict)}{more}."
+        return f"{sentence_case(finding.verdict)}."
     change, flipped = finding.change, finding.flipped
     moved = "rises" if change.value > 0 else "falls"
     told = (

@@ -29,14 +29,14 @@ from ..model import Model
 from ..raster import raster_of
 from ..reading import read_maps
 from ..record import Record
-from ..repaints import Repaint, Stroke
+from ..repaints import Repaint, Stroke, own_mean
 from ..study.datasets import Example
 from ..study.work import read_image
 from ..trials import Tried, smallest_flip, try_reading
+from .attempts import Attempt
 from .basics import BASICS, basic_colors
-from .findings import Attempt
 from .looks import RASTER
-from .zones import Zone, box_share, mask_share, onto_raster, zone_shares
+from .zones import Zone, box_share, mask_share, onto_raster, outer_part, zone_shares
 
 POOLED = "centered"  # linear: maps of few masks are noisy, but their mean is not biased
 READ = "smooth"  # the maps of a single image that are read
@@ -108,7 +108,10 @@ def look(
         "size": list(view.original_size),
         "notes": list(view.notes),
     }
+    facts["outer"], region = outer_part(zones, parts)
+    after, said = paint_outer(view, model, brief, target, region)
     facts["n_calls"] = 1 + record.n_masks + len(OTHER_LIGHTS) + len(record.answers)
+    facts["n_calls"] += len(after) if region.any() else 0
     maps = [record.maps(one, POOLED) for one in targets]
     colors = onto_raster(basic_colors(view.pixels) == np.arange(len(BASICS))[:, None, None])
     first = onto_raster(maps[0].values)
@@ -121,10 +124,13 @@ def look(
             "maps": np.stack([onto_raster(one.values) for one in maps]).astype(np.float16),
             "errors": np.stack([onto_raster(one.se) for one in maps]).astype(np.float16),
             "ranks": rank_maps(record, target).astype(np.float16),
-            "zone_energy": (parts * (halves[0] * halves[1]).mean(axis=0)).mean(axis=(1, 2)),
+            "zone_energy": zone_energies(parts, *halves),
             "zone_effect": mean_within(first, parts),
             "own_share": colors.mean(axis=(1, 2)),
             "own_effect": mean_within(first, colors),
+            "outer_after": after,
+            "outer_said": said,
+            "outer_region": np.packbits(region),
             "pixels": pixels_on_raster(view),
             "thumbnail": np.frombuffer(thumbnail(view), np.uint8),
         },
@@ -164,6 +170,14 @@ def energies(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[floa
     return float((presence[0] * presence[1]).mean()), float((color[0] * color[1]).mean())
 
 
+def zone_energies(
+    parts: NDArray[np.float64], one: NDArray[np.float64], other: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Of all fills in parts of the raster (Z, R, R): (Z,), NaN where a part is empty."""
+    energy = (parts * (one * other).mean(axis=0)).mean(axis=(1, 2))
+    return np.where(parts.any(axis=(1, 2)), energy, np.nan)
+
+
 def mean_within(maps: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """The means of maps (K, R, R) over parts of the raster (Z, R, R): (Z, K), NaN over nothing."""
     sums = np.einsum("zij,kij->zk", shares, maps)
@@ -192,6 +206,24 @@ def predictions_in_other_light(view: View, model: Model) -> dict[str, int]:
     image = unit_float(view.pixels)
     shown = np.stack([as_given(fill.render(image), view) for fill in OTHER_LIGHTS.values()])
     return dict(zip(OTHER_LIGHTS, model(shown).argmax(axis=1).tolist(), strict=True))
+
+
+def paint_outer(
+    view: View, model: Model, brief: Brief, target: int, region: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Scores and predictions (K + 2,) with a region of the raster painted, by fill and in its mean.
+
+    The last are of the image untouched: a model that jitters is compared with another answer than
+    the one that its prediction was taken from. NaN and -1 where there is no such region.
+    """
+    plan = brief.plan(view.pixels)
+    if not region.any():
+        return np.full(plan.n_fills + 2, np.nan), np.full(plan.n_fills + 2, -1)
+    place = enlarged(region, plan.size)
+    fills = (*plan.fills, own_mean(view.pixels, place))
+    repaints = [Repaint((Stroke(place, fill),)) for fill in fills]
+    scores = ask(view, model, brief, [*repaints, Repaint(())])
+    return scores[:, target].astype(np.float64), scores.argmax(axis=1)
 
 
 def as_given(image: NDArray[np.float32], view: View) -> NDArray[Any]:
@@ -302,29 +334,30 @@ class Tries:
 def repaint(view: View, model: Model, brief: Brief, task: Task) -> Tries:
     """Paint regions of the raster, and the same patch elsewhere."""
     attempts = task.attempts or ()
-    target = attempts[0].target
-    plan, size = brief.plan(view.pixels), brief.batch_size
-    assert size != "auto"
+    target, plan = attempts[0].target, brief.plan(view.pixels)
     repaints = [
         Repaint((Stroke(enlarged(region, plan.size), plan.fills[one.fill]),), soft=True)
         for one in attempts
         for region in (one.region, *one.controls)
     ]
-    answers = [
-        scores
-        for start in range(0, len(repaints), size)
-        for scores in model(
-            np.stack([r.render(view.pixels, plan.cell) for r in repaints[start : start + size]])
-        )
-    ]
     untouched = model(view.pixels[None])[0]
     after = {}
-    left = iter(answers)
+    left = iter(ask(view, model, brief, repaints))
     for one in attempts:
         here, *there = [next(left) for _ in range(1 + len(one.controls))]
         controls = tuple(float(scores[target]) for scores in there)
         after[one.key] = float(here[target]), int(here.argmax()), controls
     return Tries(target, float(untouched[target]), int(untouched.argmax()), after)
+
+
+def ask(view: View, model: Model, brief: Brief, repaints: Sequence[Repaint]) -> NDArray[np.float32]:
+    """The scores (n, C) of an image repainted in each of these ways."""
+    cell, size = brief.plan(view.pixels).cell, brief.batch_size
+    assert size != "auto"  # a protocol refuses it
+    batches = [repaints[start : start + size] for start in range(0, len(repaints), size)]
+    return np.concatenate(
+        [model(np.stack([one.render(view.pixels, cell) for one in some])) for some in batches]
+    )
 
 
 def enlarged(region: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.bool_]:

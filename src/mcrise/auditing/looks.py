@@ -87,6 +87,10 @@ class Looks(ByContent):
     righted: tuple[str | None, ...]  # (n,) of wrong ones: kind of claim whose repaint rights it
     ranks: FloatArray | None = None  # (n, K, R, R) maps of the ranks of scores, in 0..1
     pixels: NDArray[np.uint8] | None = None  # (n, R, R, 3) the image, averaged onto the raster
+    outer: tuple[str | None, ...] = ()  # (n,) the zone that was painted over as a whole
+    outer_after: FloatArray | None = None  # (n, K + 2) score: by fill, in its mean, untouched
+    outer_said: IntArray | None = None  # (n, K + 2) predicted classes
+    outer_region: BoolArray | None = None  # (n, R, R)
 
     def __len__(self) -> int:
         return len(self.image)

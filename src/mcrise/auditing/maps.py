@@ -3,10 +3,24 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ..fills import Fill, Solid
 from ..fills import parse as parse_fills
 from ..maps import Maps
 from ..scores import UNITS
 from .looks import Asked
+
+GRAY = (128, 128, 128)
+
+
+def audit_fills(asked: Asked) -> tuple[Fill, ...]:
+    """The fills of an audit, whose folder may come from anybody: no file is opened for a name.
+
+    A picture is shown as gray.
+    """
+    return tuple(
+        Solid(GRAY, label=name) if "picture" in name.lower() else parse_fills(name)[0]
+        for name in asked.fills
+    )
 
 
 def class_maps(
@@ -22,7 +36,7 @@ def class_maps(
     return Maps(
         values=values,
         se=error,
-        fills=parse_fills(",".join(asked.fills)),
+        fills=audit_fills(asked),
         target=target,
         label=label,
         estimator="centered",

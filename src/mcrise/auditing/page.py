@@ -23,13 +23,16 @@ from ..plots import DIVERGING, Scale, overlay, scale_of
 from ..report import digest, one_script, web_text
 from ..scores import UNITS
 from ..study.storage import Storage
+from .cells import effect_cell, effects_table, share_cell, share_of, short, table, text
 from .figures import ALL, ClassFigures, Figures, read_figures
 from .findings import ClassFinding
 from .looks import Asked
 from .maps import class_maps
-from .sentences import OUTER, five_sentences, images, mistakes_by_kind
-from .statistics import Figure
+from .outer import OWN
+from .plain import undamaged
+from .sentences import five_sentences, images, mistakes_by_kind, own_color
 from .tables import Row, read_asked, read_rows, read_thumbnails
+from .zones import OUTER
 
 FILE = "audit.html"
 MOST_PICTURES = 600  # of images, over all classes
@@ -60,14 +63,20 @@ class Class:
 def render(folder: Storage, link: Link | None = None) -> str:
     """The page of an audit; with `link`, images open in the workbench."""
     asked, figures = read_asked(folder), read_figures(folder)
+    with undamaged(folder):
+        return page_of(folder, asked, figures, link or (lambda number: None))
+
+
+def page_of(folder: Storage, asked: Asked, figures: Figures, link: Link) -> str:
     classes = [*gather(folder, asked, figures)]
     shown = {row["image"] for one in classes for row in (*one.examples, *one.wrong, *one.unlike)}
-    pictures = Pictures(read_thumbnails(folder, sorted(shown)), link or (lambda number: None))
+    pictures = Pictures(read_thumbnails(folder, sorted(shown)), link)
     drawn = [one.maps for one in classes if one.maps]
     limit = scale_of([maps.values for maps in drawn]) if drawn else 1.0
     scale = Scale(-limit, limit, DIVERGING)
     told = "".join(f"<li>{text(line)}</li>" for line in five_sentences(asked, figures))
-    sections = "".join(section(one, asked, scale, pictures) for one in classes)
+    whole = Class(figures.overall, None, [], [], [])
+    sections = "".join(section(one, asked, scale, pictures) for one in (whole, *classes))
     title = f"Audit of {asked.title}"
     return f"""<!doctype html>
 <html lang="en">
@@ -155,12 +164,11 @@ def class_row(one: ClassFigures, outer: str | None) -> str:
     worst = min(turned, key=lambda figure: figure.value, default=None)
     confirmed = sum(finding.verdict == "confirmed" for finding in one.findings)
     found = f"{len(one.findings)} ({confirmed} confirmed)" if one.findings else "none"
-    name = text(one.label)
+    name = f'<a href="#{anchor(one)}">{text(one.label)}</a>'
     if one.target == ALL:
         name, found = f"<b>{name}</b>", ""
-    else:
-        name = f'<a href="#{anchor(one)}">{name}</a>'
-        found = "too few images" if one.too_few else found
+    elif one.too_few:
+        found = "too few images"
     cells = [
         f'<th scope="row" data-sort="{text(one.label.lower())}">{name}</th>',
         f'<td data-sort="{one.n}">{one.n:,}</td>',
@@ -171,24 +179,6 @@ def class_row(one: ClassFigures, outer: str | None) -> str:
     cells.append(f'<td data-sort="{confirmed + 0.001 * len(one.findings)}">{found}</td>')
     whole = ' class="all"' if one.target == ALL else ""
     return f"<tr{whole}>{''.join(cells)}</tr>"
-
-
-def share_cell(figure: Figure | None) -> str:
-    """A share in percent, its interval, and both as a bar."""
-    if figure is None:
-        return '<td data-sort="-1"><span class="none">–</span></td>'
-    ends, bar = "", ""
-    if figure.low == figure.low:  # not NaN
-        low, high = 100 * figure.low, 100 * figure.high
-        ends = f" <small>{low:.0f}–{high:.0f}</small>"
-        reach = (
-            f'<rect class="reach" x="{low:.1f}" y="0" width="{max(high - low, 1):.1f}" height="4"/>'
-        )
-        bar = (
-            f'<svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">{reach}'
-            f'<rect x="{100 * figure.value - 0.8:.1f}" y="0" width="1.6" height="4"/></svg>'
-        )
-    return f'<td data-sort="{figure.value:.6f}">{100 * figure.value:.0f} %{ends}{bar}</td>'
 
 
 # ---- one class
@@ -203,10 +193,13 @@ def section(one: Class, asked: Asked, scale: Scale, pictures: "Pictures") -> str
     facts += [f"{confirmed} confirmed"] if figures.findings else []
     parts = [
         f"<p>{text(figures.too_few)}</p>" if figures.too_few else "",
-        panels(one.maps, scale) if one.maps else "<p>Its maps are in the tables.</p>",
-        found(figures.findings) if figures.findings else "",
+        panels(one.maps, scale) if one.maps else "",
+        "<p>Its maps are in the tables.</p>" if not one.maps and figures.target != ALL else "",
+        found("Findings", figures.findings),
+        found("Seen under masks only", figures.under_masks),
         own_table(figures, asked),
         zone_table(figures, asked),
+        outer_table(figures, asked),
         pictures.row("Examples", one.examples, said),
         pictures.row(
             "Unlike the others",
@@ -237,13 +230,15 @@ def drawn(maps: Maps, k: int, scale: Scale) -> NDArray[np.uint8]:
     return np.rint(255 * overlay(maps.image, maps.values[k], error, scale)).astype(np.uint8)
 
 
-def found(findings: Sequence[ClassFinding]) -> str:
+def found(title: str, findings: Sequence[ClassFinding]) -> str:
+    if not findings:
+        return ""
     rows = "".join(
         f'<li class="{finding.verdict.replace(" ", "-")}">{outline(finding.region)}'
         f"<p>{text(finding.sentence)}</p></li>"
         for finding in findings
     )
-    return f'<h3>Findings</h3><ol class="found">{rows}</ol>'
+    return f'<h3>{title}</h3><ol class="found">{rows}</ol>'
 
 
 def outline(region: NDArray[np.bool_]) -> str:
@@ -264,6 +259,8 @@ def outline(region: NDArray[np.bool_]) -> str:
 
 def own_table(figures: ClassFigures, asked: Asked) -> str:
     hint = "Mean change of the score, where the image itself has that color."
+    if told := own_color(figures):
+        hint = f"{hint} The largest that is sure among so many: {text(told)}."
     heads = ("where it is", *asked.fills)
     rows = {name: row for name, row in figures.own.items() if row}
     return effects_table("Own color × painted color", hint, heads, rows, {})
@@ -277,51 +274,17 @@ def zone_table(figures: ClassFigures, asked: Asked) -> str:
     return effects_table("Zones × painted color", hint, heads, rows, shares)
 
 
-def share_of(figure: Figure | None) -> str:
-    if figure is None:
-        return '<td><span class="none">–</span></td>'
-    ends = f"<small>{100 * figure.low:.0f}–{100 * figure.high:.0f}</small>"
-    return f"<td>{short(figure)} {ends if figure.low == figure.low else ''}</td>"
-
-
-def effects_table(
-    title: str,
-    hint: str,
-    heads: Sequence[str],
-    rows: dict[str, dict[str, Figure]],
-    second: dict[str, str],
-) -> str:
-    """Effects by row and fill; `second` is what stands before them, by row."""
-    if not rows:
+def outer_table(figures: ClassFigures, asked: Asked) -> str:
+    if figures.outer is None:
         return ""
-    most = max(abs(figure.value) for row in rows.values() for figure in row.values())
-    digits = 2 if most >= 0.1 else 3
-    fills = heads[1 + bool(second) :]
-    head = "".join(f'<th scope="col">{text(name)}</th>' for name in heads)
-    lines = "".join(
-        f'<tr><th scope="row">{text(name)}</th>{second.get(name, "")}'
-        f"{''.join(effect_cell(row.get(fill), digits) for fill in fills)}</tr>"
-        for name, row in rows.items()
-    )
-    return (
-        f'<h3>{title}</h3><p class="hint">{hint} Bold: its 95 % interval is without zero.</p>'
-        f'<div class="wide"><table class="effects"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{lines}</tbody></table></div>"
-    )
-
-
-def effect_cell(figure: Figure | None, digits: int) -> str:
-    if figure is None:
-        return '<td><span class="none">–</span></td>'
-    value = f"{figure.value:+.{digits}f}"
-    if figure.low != figure.low:  # NaN
-        return f"<td>{value} <small>({figure.n})</small></td>"
-    reach = f"<small>{figure.low:+.{digits}f} to {figure.high:+.{digits}f}</small>"
-    title = f' title="{images(figure.n)}"'
-    if not figure.excludes_zero:
-        return f"<td{title}>{value} {reach}</td>"
-    way = "up" if figure.value > 0 else "down"
-    return f'<td class="{way}"{title}><b>{value}</b> {reach}</td>'
+    zone, heads = figures.outer.zone, (f"the whole {figures.outer.zone}", *asked.fills, OWN)
+    hint = f"All of the {zone} painted: how the score changes, and the share of decisions that do."
+    change, flipped = figures.outer.change, figures.outer.flipped
+    rows = {
+        "score": [effect_cell(change.get(fill), 2) for fill in heads[1:]],
+        "decisions": [share_of(flipped.get(fill)) for fill in heads[1:]],
+    }
+    return table("Painted as a whole", hint, heads, rows)
 
 
 def mistakes(one: Class, pictures: "Pictures") -> str:
@@ -416,12 +379,4 @@ def how(asked: Asked, figures: Figures) -> str:
 
 
 def anchor(one: ClassFigures) -> str:
-    return f"class-{one.target}"
-
-
-def short(figure: Figure) -> str:
-    return f"{100 * figure.value:.0f} %"
-
-
-def text(words: str) -> str:
-    return html.escape(words)
+    return "all-classes" if one.target == ALL else f"class-{one.target}"

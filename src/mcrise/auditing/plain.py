@@ -1,14 +1,36 @@
-"""Plain: figures as JSON. NaN is null, a map is packed, a region is rows of dots and marks."""
+"""Plain: figures as JSON. NaN is null, a map is packed, a region is rows of dots and marks.
+
+What is read again may have come from anybody: it is checked here, and where it is used.
+"""
 
 import base64
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InputError, McriseError
+from ..study.storage import Storage
+
 NOT, IS = ".", "#"
+
+
+@contextmanager
+def undamaged(folder: Storage) -> Iterator[None]:
+    """Say of whatever goes wrong with an audit's files that they are damaged."""
+    try:
+        yield
+    except McriseError:
+        raise
+    except Exception as error:  # as many kinds as there are ways to damage a file
+        raise InputError(
+            f"The audit in {folder.path} is damaged ({type(error).__name__}: {error!s:.80}): "
+            "audit again, or give another one."
+        ) from error
 
 
 def plain(value: Any) -> Any:

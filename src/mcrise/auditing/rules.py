@@ -19,25 +19,26 @@ together. Otherwise it is undecided, and how many more images would tell is said
 
 import difflib
 import math
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from ..claims import join
 from ..errors import InputError
 from ..study.storage import Storage
-from .difference import Change, ClassChange, compare_audits, place_name, widened
+from ..told import toml
+from .difference import Change, ClassChange, compare_audits, place_name
 from .figures import ClassFigures, Figures, read_figures
 from .looks import Asked
-from .statistics import Figure
+from .statistics import Figure, widened, wilson
 from .tables import read_asked
 
 State = Literal["holds", "violated", "undecided"]
 WORST: tuple[State, ...] = ("violated", "undecided", "holds")
 ALL_IMAGES = "all"
 MOST_IMAGES = 1_000_000  # more than that would not be asked for
+SHARES = ("accuracy", "gray", "hue120", "hue240", "outer_flips")  # of images
 
 MEASURES = {  # what they are called in a sentence
     "color_share": "the share of the effect that is color",
@@ -47,6 +48,20 @@ MEASURES = {  # what they are called in a sentence
     "gray": "the share decided rightly in gray",
     "hue120": "the share decided rightly with hues turned by 120 degrees",
     "hue240": "the share decided rightly with hues turned by 240 degrees",
+    "outer_flips": "the share of decisions that painting all of what lies outside changes",
+}
+
+
+NO_TRUTH, NO_SIGNAL = "is not known, since no truth is", "cannot be told from noise"
+MISSING = {  # why there may be none
+    "color_share": NO_SIGNAL,
+    "zone_share": NO_SIGNAL,
+    "zone_effect": "is not known, since no image has that zone",
+    "accuracy": NO_TRUTH,
+    "gray": "is not known",
+    "hue120": "is not known",
+    "hue240": "is not known",
+    "outer_flips": "is not known, since nothing lies outside",
 }
 
 
@@ -71,11 +86,13 @@ class Rule:
     @property
     def allowed(self) -> str:
         sides = [
-            f"at {side} {limit:g}"
-            for side, limit in (("most", self.at_most), ("least", self.at_least))
+            f"at {side} {limit:g} is {verb}"
+            for side, limit, verb in (
+                ("most", self.at_most, "allowed"), ("least", self.at_least, "required")
+            )
             if limit is not None
-        ]
-        return f"{join(sides, 'and')} is allowed"
+        ]  # fmt: skip
+        return join(sides, "and")
 
 
 @dataclass(frozen=True)
@@ -147,11 +164,11 @@ def overall_state(judged: Sequence[Judged]) -> State:
 def read_rules(path: Path) -> tuple[list[Rule], str | None]:
     """The rules of a TOML file, and which other audit they compare with, if any."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"The rules {path} cannot be read ({error.strerror}).") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"The rules {path} are not TOML: {error}.") from None
+    except ValueError as error:
+        raise InputError(f"The rules {path} are not TOML: {str(error).rstrip('.')}.") from None
     for key in content:
         if key not in ("rule", "against"):
             raise InputError(f"{path}: {unknown('key', key, ('rule', 'against'))}")
@@ -170,7 +187,7 @@ KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "name": (lambda v: isinstance(v, str), "a name"),
     "class": (lambda v: is_class(v) or (isinstance(v, list) and v != [] and all(map(is_class, v))),
               "a label, an index or a list of them"),
-    "measure": (lambda v: v in MEASURES, f"one of {', '.join(MEASURES)}"),
+    "measure": (lambda v: isinstance(v, str) and v in MEASURES, f"one of {', '.join(MEASURES)}"),
     "zone": (lambda v: isinstance(v, str), "the name of a zone"),
     "fill": (lambda v: isinstance(v, str), "the name of a color or fill"),
     "at_most": (lambda v: is_number(v), "a number"),
@@ -186,7 +203,7 @@ def read_rule(row: Mapping[str, Any], number: int) -> Rule:
             raise InputError(f"{title}: {unknown('key', key, KEYS)}")
         is_right, needed = KEYS[key]
         if not is_right(value):
-            raise InputError(f"{title}: {key} is {value!r}, but {needed} is needed.")
+            raise InputError(f"{title}: {key} is {value!r:.60}, but {needed} is needed.")
     if "measure" not in row:
         raise InputError(f"{title}: it has no measure: give {KEYS['measure'][1]}.")
     if "at_most" not in row and "at_least" not in row:
@@ -312,9 +329,11 @@ def rows_of(
             if rule.change:
                 change = changed(rule, fill, changes.get(one.target))
                 figure, verb = change.by if change else None, "has changed by"
-            if rule.measure == "zone_effect":
+                if change and rule.measure == "zone_effect":
+                    figure = change_of_size(change)
+            elif rule.measure == "zone_effect":
                 figure = sized(figure)
-            yield Row(label, f"{noun} {verb}", figure, f"{noun} cannot be told from noise")
+            yield Row(label, f"{noun} {verb}", figure, f"{noun} {MISSING[rule.measure]}")
 
 
 def figure_of(rule: Rule, fill: str, one: ClassFigures) -> Figure | None:
@@ -322,6 +341,8 @@ def figure_of(rule: Rule, fill: str, one: ClassFigures) -> Figure | None:
         return one.zones.get(rule.zone or "")
     if rule.measure == "zone_effect":
         return one.zone_effect.get(rule.zone or "", {}).get(fill)
+    if rule.measure == "outer_flips":
+        return one.outer.flips if one.outer else None
     found: Figure | None = getattr(one, rule.measure)
     return found
 
@@ -339,10 +360,21 @@ def changed(rule: Rule, fill: str, one: ClassChange | None) -> Change | None:
 def sized(figure: Figure | None) -> Figure | None:
     """An effect without its sign: a score that falls has moved as one that rises has."""
     if figure is None or not figure.low < figure.high:
-        return figure and Figure(abs(figure.value), abs(figure.low), abs(figure.high), figure.n)
+        return figure and replace(
+            figure, value=abs(figure.value), low=abs(figure.low), high=abs(figure.high)
+        )
     ends = sorted((abs(figure.low), abs(figure.high)))
     low = 0.0 if figure.low <= 0 <= figure.high else ends[0]
-    return Figure(abs(figure.value), low, ends[1], figure.n)
+    return replace(figure, value=abs(figure.value), low=low, high=ends[1])
+
+
+def change_of_size(change: Change) -> Figure:
+    """By how much an effect has grown, whatever its sign; as sure as the change itself."""
+    grown = abs(change.after.value) - abs(change.before.value)
+    flipped = change.by.value * grown < 0
+    sides = (change.by.value - change.by.low, change.by.high - change.by.value)
+    below, above = reversed(sides) if flipped else sides
+    return replace(change.by, value=grown, low=grown - below, high=grown + above)
 
 
 def verdict_of(rule: Rule, row: Row, n_rows: int) -> Verdict:
@@ -376,6 +408,8 @@ def decide(rule: Rule, figure: Figure, n_rows: int) -> tuple[State, int | None]:
         return "violated", None
     if all(high <= limit for limit, (_, high), _, _ in sides):
         return "holds", None
+    if rule.measure in SHARES and not rule.change:
+        return "undecided", more_for_share(rule, figure)
     needed = 0.0
     for limit, (_, high), (wide_low, _), value in sides:
         if high > limit:
@@ -385,6 +419,20 @@ def decide(rule: Rule, figure: Figure, n_rows: int) -> tuple[State, int | None]:
             needed = max(needed, (reach / apart) ** 2 if apart > 0 else math.inf)
     more = figure.n * (needed - 1)
     return "undecided", None if more > MOST_IMAGES else rounded(more)
+
+
+def more_for_share(rule: Rule, figure: Figure) -> int | None:
+    """How many more images would tell, if as large a share of them are hits."""
+    n, each = figure.n, figure.n / max(figure.n_groups or figure.n, 1)
+    while n < MOST_IMAGES:
+        n = math.ceil(1.1 * n)
+        low, high = wilson(figure.value, n / each, round(n / each))
+        over = rule.at_most is not None and low > rule.at_most
+        under = rule.at_least is not None and high < rule.at_least
+        most_held = rule.at_most is None or high <= rule.at_most
+        if over or under or (most_held and (rule.at_least is None or low >= rule.at_least)):
+            return rounded(n - figure.n)
+    return None
 
 
 def rounded(n: float) -> int:

@@ -15,7 +15,8 @@ from ..estimators import DEFAULT
 from ..reading import read_maps
 from ..record import Record, Target
 from ..trials import Comparison
-from .difference import Change, mean_change, widened
+from .difference import Change, mean_change
+from .statistics import widened
 from .zones import NINTHS, onto_raster, zone_shares
 
 FEWEST = 4  # chunks, to tell how sure a mean over a zone is

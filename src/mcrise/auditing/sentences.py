@@ -10,10 +10,11 @@ from ..claims import join, sentence_case
 from .figures import ClassFigures, Figures
 from .findings import ClassFinding
 from .looks import Asked
-from .statistics import Figure
+from .outer import OWN
+from .statistics import Figure, widened
+from .zones import OUTER
 
 MOST_NAMED = 3  # classes in a sentence
-OUTER = ("background", "rim")  # zones that lie outside of what an image shows; the first there is
 OUTSIDE = {"background": "outside of the object", "rim": "in the rim of the image"}
 
 Get = Callable[[ClassFigures], Figure | None]
@@ -36,7 +37,7 @@ def summary(asked: Asked, figures: Figures) -> list[str]:
 def five_sentences(asked: Asked, figures: Figures) -> list[str]:
     return [
         decisions(figures),
-        colors(figures),
+        colors(asked, figures),
         outside(figures),
         findings(asked, figures),
         oddities(figures),
@@ -61,9 +62,14 @@ def decisions(figures: Figures) -> str:
     return f"{told}; the model decides as before {join(without, 'and')} of them."
 
 
-def colors(figures: Figures) -> str:
+def colors(asked: Asked, figures: Figures) -> str:
     """How much of what it depends on is color, and in which classes most."""
     whole = figures.overall.color_share
+    if len(asked.fills) < 2:
+        return (
+            f"With {asked.fills[0]} alone, what is color and what is presence cannot be told apart "
+            f"({images(figures.overall.n)})."
+        )
     if whole is None:
         return (
             f"Over {images(figures.overall.n)} no dependence on any color or place can be told "
@@ -72,7 +78,22 @@ def colors(figures: Figures) -> str:
     told = (
         f"Of what it depends on, {percent(whole)} is color rather than presence ({images(whole.n)})"
     )
-    return f"{told}{leaders(figures, lambda one: one.color_share)}."
+    own = own_color(figures.overall)
+    where = f"; {own}" if own else ""
+    return f"{told}{leaders(figures, lambda one: one.color_share)}{where}."
+
+
+def own_color(one: ClassFigures) -> str:
+    """Of which own color painted with what matters most: `where it is red, blue moves it by ...`.
+
+    Empty where none is told from nothing, for as many as were looked at.
+    """
+    cells = [(own, fill, f) for own, row in one.own.items() for fill, f in row.items()]
+    sure = [cell for cell in cells if widened(cell[2], len(cells)).excludes_zero]
+    if not sure:
+        return ""
+    own, fill, figure = max(sure, key=lambda cell: abs(cell[2].value))
+    return f"where an image is {own}, {fill} moves the score by {moved(figure)} under masks"
 
 
 def outside(figures: Figures) -> str:
@@ -85,7 +106,15 @@ def outside(figures: Figures) -> str:
         )
     whole = figures.overall.zones[zone]
     told = f"{percent(whole)} of the effect lies {OUTSIDE[zone]} ({images(whole.n)})"
-    return f"{told}{leaders(figures, lambda one: one.zones.get(zone))}."
+    told += leaders(figures, lambda one: one.zones.get(zone))
+    outer = figures.overall.outer
+    if outer and outer.zone == zone:
+        worst, own = outer.flipped[outer.worst], outer.flipped[OWN]
+        told += (
+            f"; painted over whole in the color that does most ({outer.worst}) it changes "
+            f"{percent(worst)} of decisions, in {OWN} {percent(own)}"
+        )
+    return f"{told}."
 
 
 def leaders(figures: Figures, get: Get) -> str:
@@ -110,6 +139,13 @@ def findings(asked: Asked, figures: Figures) -> str:
     if not judged:
         return f"No class has images enough for findings over images{rest}."
     found = [finding for one in judged for finding in one.findings]
+    only = sum(len(one.under_masks) for one in judged)
+    places = f"{only} place{'s' * (only > 1)} move{'s' * (only == 1)} scores under masks only"
+    if not found and only:
+        return (
+            f"No finding in {classes(len(judged))}{rest}: {places}, and painted by "
+            f"{'themselves' if only > 1 else 'itself'} could not be told from other places."
+        )
     if not found:
         return (
             f"In none of {classes(len(judged))} does any color at any place move the score by more "
@@ -119,11 +155,11 @@ def findings(asked: Asked, figures: Figures) -> str:
     tried = [finding for finding in found if finding.verdict != "untried"]
     confirmed = [finding for finding in tried if finding.verdict == "confirmed"]
     held = f"{len(confirmed)} of them confirmed on images not used to find them" if tried else ""
-    first = max(confirmed or found, key=lambda one: abs(one.effect.value))
+    first = max(confirmed or found, key=lambda one: one.weight)
     return (
         f"{len(found)} finding{'s' * (len(found) > 1)} in {n_classes} of {classes(len(judged))} "
-        f"exceed{'s' * (len(found) == 1)} chance, {held or 'untried as yet'}{rest}; the strongest: "
-        f"{short(first, asked)}."
+        f"exceed{'s' * (len(found) == 1)} chance, {held or 'untried as yet'}{rest}"
+        f"{f', and {places}' if only else ''}; the strongest: {short(first, asked)}."
     )
 
 
@@ -135,7 +171,7 @@ def short(one: ClassFinding, asked: Asked) -> str:
     fill = asked.fills[one.painted[0] if one.change and one.painted else one.fill]
     return (
         f"{asked.label(one.target)!r} depends on {one.place}{own}: {how} {fill} moves the score by "
-        f"{told.value:+.2g} [{told.low:+.2g}, {told.high:+.2g}] ({images(told.n)})"
+        f"{moved(told)}"
     )
 
 
@@ -147,9 +183,10 @@ def oddities(figures: Figures) -> str:
     if n_unlike:
         first = whole.unlike[0]
         label = next(one.label for one in figures.classes if one.target == first.target)
-        verb = "image is" if n_unlike == 1 else "images are"
+        some = "image is decided unlike the rest of its"
+        many = "images are decided unlike the rest of their"
         told = (
-            f"{n_unlike} {verb} decided unlike the rest of their class, most of all "
+            f"{n_unlike} {some if n_unlike == 1 else many} class, most of all "
             f"{first.name} ({label!r}, {first.distance:.1f} times as far as usual)"
         )
     if whole.accuracy is None:
@@ -179,7 +216,7 @@ def class_table(figures: Figures) -> list[str]:
         confirmed = sum(finding.verdict == "confirmed" for finding in one.findings)
         found = f"{len(one.findings)} ({confirmed} confirmed)" if one.findings else ""
         cells = [
-            one.label,
+            markdown(one.label),
             str(one.n),
             *(percent(figure) if figure else "" for figure in (
                 one.accuracy, one.gray, one.color_share, one.zones.get(zone or ""))),
@@ -195,10 +232,12 @@ def class_details(figures: Figures) -> list[str]:
     """What was found in each class that has something to tell."""
     lines = []
     for one in figures.classes:
-        told = [f"- {finding.sentence}" for finding in one.findings]
+        told = [f"- {finding.sentence}" for finding in (*one.findings, *one.under_masks)]
+        own = own_color(one)
+        told += [f"- {sentence_case(own)}."] if own else []
         told += [f"- Unlike the others: {image.sentence}" for image in one.unlike]
         if told:
-            lines += [f"## {sentence_case(one.label)}", "", *told, ""]
+            lines += [f"## {sentence_case(markdown(one.label))}", "", *map(markdown, told), ""]
     return lines
 
 
@@ -231,6 +270,17 @@ def percent(figure: Figure) -> str:
     if figure.low != figure.low:  # NaN
         return value
     return f"{value} [{100 * figure.low:.0f}, {100 * figure.high:.0f}]"
+
+
+def markdown(text: str) -> str:
+    """A label or a sentence with labels, as one line that marks nothing up."""
+    line = " ".join(text.split())
+    return line.replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
+
+
+def moved(figure: Figure) -> str:
+    """`-0.21 [-0.23, -0.19] (20 images)`."""
+    return f"{figure.value:+.2g} [{figure.low:+.2g}, {figure.high:+.2g}] ({images(figure.n)})"
 
 
 def images(n: int) -> str:

@@ -8,15 +8,17 @@ resampling them does, and a ratio of nothing to nothing gets an interval that sa
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..told import number, whole
 from .looks import BoolArray, FloatArray, IntArray
 
 CONFIDENCE = 0.95
+FLOATS = (-1e300, 1e300)
 N_FLIPS = 1000
 FLIPS_AT_ONCE = 50
 RAREST = 1e-197  # a chance, whose z is 30: a float has none much smaller
@@ -33,6 +35,7 @@ class Figure:
     low: float
     high: float
     n: int
+    n_groups: int = 0  # that the images are in; 0: each is on its own
 
     @property
     def excludes_zero(self) -> bool:
@@ -41,8 +44,13 @@ class Figure:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Figure":
         ends = [data[name] for name in ("value", "low", "high")]
-        value, low, high = (math.nan if end is None else end for end in ends)
-        return cls(value, low, high, data["n"])
+        value, low, high = (math.nan if end is None else number(end, *FLOATS) for end in ends)
+        return cls(value, low, high, count(data["n"]), count(data["n_groups"]))
+
+
+def count(value: Any) -> int:
+    """How many there are, as a file says it."""
+    return whole(value, 0, 10**12)
 
 
 # ---- means, ratios and shares
@@ -78,7 +86,15 @@ def ratio(
             low, high = (half - root) / square, (half + root) / square
     if ends is not None:
         value, low, high = (float(np.clip(x, *ends)) for x in (value, low, high))
-    return Figure(float(value), float(low), float(high), n)
+    return Figure(float(value), float(low), float(high), n, len(sums))
+
+
+def widened(figure: Figure, n_looked_at: int) -> Figure:
+    """The interval that this one of so many figures needs, for all to hold together at 95 %."""
+    freedom = max((figure.n_groups or figure.n) - 1, 1)
+    factor = t_quantile(freedom, 0.05 / n_looked_at) / t_quantile(freedom)
+    low, high = (figure.value + factor * (end - figure.value) for end in (figure.low, figure.high))
+    return replace(figure, low=low, high=high)
 
 
 def share(hits: BoolArray, group: IntArray) -> Figure | None:
@@ -92,13 +108,13 @@ def share(hits: BoolArray, group: IntArray) -> Figure | None:
         return None
     value = float(hits.mean())
     if n_groups == 1 < n:
-        return Figure(value, math.nan, math.nan, n)
+        return Figure(value, math.nan, math.nan, n, n_groups)
     effect = n / n_groups  # where all images are alike: as if each group were one
     if 0 < value < 1 and n_groups < n:
         spread = np.square(by_group(hits - value, group)).sum() * n_groups / (n_groups - 1)
         effect = max(float(spread) / (n * value * (1 - value)), 1.0)
     low, high = wilson(value, n / effect, n_groups)
-    return Figure(value, low, high, n)
+    return Figure(value, low, high, n, n_groups)
 
 
 def wilson(value: float, n: float, n_groups: int) -> tuple[float, float]:

@@ -12,14 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from .. import told
 from ..errors import InputError
+from ..masks import MOST_CELLS
+from ..scores import check_kind
 from ..study.storage import Storage
-from .findings import Answer, Answers
+from .attempts import Answer, Answers
 from .looks import Asked, FloatArray, IntArray, Looks
+from .plain import undamaged
 
-FORMAT = 1  # of the folder; raised when an older mcrise could misread a newer one
+FORMAT = 2  # of the folder; raised when an older mcrise could misread a newer one
 NOTE = "audit.json"
 PART = 256  # images
+MOST_ROWS, MOST_BYTES = 10**6, 2**31  # of a file
 
 IMAGES = {
     "image": "int64",
@@ -40,6 +45,10 @@ IMAGES = {
     "zone_effect": "list<float64>",  # by zone and fill
     "own_share": "list<float64>",  # by basic color
     "own_effect": "list<float64>",  # by basic color and fill
+    "outer": "string",  # the zone that was painted over as a whole
+    "outer_after": "list<float64>",  # score then: by fill, in its own mean color, untouched
+    "outer_said": "list<int64>",  # predicted then
+    "outer_region": "binary",  # a bit for each place of the raster
     "flip": "string",
     "flip_share": "float64",
     "flip_to": "int64",
@@ -91,6 +100,8 @@ ATTEMPTS = {
 }
 FAILED = {"image": "int64", "name": "string", "error": "string"}
 
+TABLES = {"images": IMAGES, "findings": FINDINGS, "maps": MAPS, "attempts": ATTEMPTS}
+
 Row = dict[str, Any]
 
 
@@ -111,33 +122,49 @@ def read_asked(folder: Storage) -> Asked:
             f"The audit in {folder.path} has format {form} (of mcrise {note.get('mcrise')}), but "
             f"this mcrise reads format {FORMAT}: update mcrise, or audit again."
         )
-    settings = note["settings"]
-    rows, cols = settings["grid"]
-    return Asked(
-        fills=tuple(note["fills"]),
-        labels=tuple(note["labels"] or ()),
-        zones=tuple(zone[0] for zone in settings["zones"]),
-        basics=tuple(note["basics"]),
-        data=note["data"],
-        model=note["name"],
-        identity=note["model"],
-        kind=note["kind"],
-        grid=(rows, cols),
-        mask_prob=note["chosen"]["mask_prob"],
-        why=note["chosen"]["sentence"],
-        n_masks=settings["n_masks"],
-        seed=settings["seed"],
-        raster=settings["raster"],
-        group=note["group"],
-        n_images=len(note["images"]),
-        version=note["mcrise"],
-    )
+    with undamaged(folder):
+        settings, n_masks = note["settings"], note["settings"]["n_masks"]
+        check_kind(note["kind"])
+        return Asked(
+            fills=told.texts(note["fills"]),
+            labels=told.texts(note["labels"] or []),
+            zones=told.texts([zone[0] for zone in settings["zones"]]),
+            basics=told.texts(note["basics"]),
+            data=told.text(note["data"]),
+            model=told.text(note["name"]),
+            identity=told.text(note["model"]),
+            kind=note["kind"],
+            grid=told.pair(settings["grid"], MOST_CELLS),
+            mask_prob=told.number(note["chosen"]["mask_prob"], 0, 1),
+            why=told.text(note["chosen"]["sentence"]),
+            n_masks="auto" if n_masks == "auto" else told.whole(n_masks, 1, 2**31),
+            seed=told.whole(settings["seed"], 0, 2**64),
+            raster=told.whole(settings["raster"], 1, 1024),
+            group=told.text(note["group"]),
+            n_images=len(read_names(note)),
+            version=told.text(note["mcrise"]),
+        )
+
+
+def read_names(note: Any) -> list[str]:
+    """The images of an audit."""
+    if not isinstance(note["images"], list):
+        raise ValueError("its images are no list")
+    return [told.text(name) for name in note["images"]]
+
+
+def read_answer(folder: Storage) -> list[float] | None:
+    """What the model said of the first image, by which another of its name is known."""
+    with undamaged(folder):
+        answer = json.loads((folder / NOTE).read_text()).get("answer")
+        return None if answer is None else [told.number(score) for score in answer]
 
 
 def class_numbers(folder: Storage, table: str = "images") -> list[int]:
     """The classes that a table has rows of."""
     names = {file.parent.name for file in (folder / table).find("class=*/part-*.parquet")}
-    return sorted(int(name.removeprefix("class=")) for name in names)
+    with undamaged(folder):
+        return sorted(int(name.removeprefix("class=")) for name in names)
 
 
 def read_parts(
@@ -145,11 +172,27 @@ def read_parts(
 ) -> Any:
     """The rows of one class, as a pyarrow table; None where there are none."""
     import pyarrow
-    from pyarrow.parquet import read_table
 
     parts = (folder / f"{table}/class={target}").find("part-*.parquet")
-    some = [read_table(io.BytesIO(part.read_bytes()), columns=columns) for part in parts]
-    return pyarrow.concat_tables(some) if some else None
+    with undamaged(folder):
+        some = [read_parquet(part, TABLES[table], columns) for part in parts]
+        return pyarrow.concat_tables(some) if some else None
+
+
+def read_parquet(file: Storage, kinds: dict[str, str], columns: Sequence[str] | None = None) -> Any:
+    """Some columns of a file, once they are known to be of the right kinds and not too long."""
+    from pyarrow.parquet import ParquetFile
+
+    opened = ParquetFile(io.BytesIO(file.read_bytes()))
+    about = opened.metadata
+    n_bytes = sum(about.row_group(n).total_byte_size for n in range(about.num_row_groups))
+    if about.num_rows > MOST_ROWS or n_bytes > MOST_BYTES:
+        raise ValueError(f"{file.name} has {about.num_rows:,} rows of {n_bytes:,} bytes")
+    for name in columns or kinds:
+        found = opened.schema_arrow.field(name).type
+        if found != arrow_type(kinds[name]):
+            raise ValueError(f"{name} of {file.name} is {found}")
+    return opened.read(list(columns or kinds))
 
 
 def read_class(folder: Storage, target: int) -> Looks:
@@ -162,9 +205,13 @@ def read_class(folder: Storage, target: int) -> Looks:
             f"The audit in {folder.path} has no images of {asked.label(target)!r}: there are "
             f"{len(class_numbers(folder))} other classes."
         )
+    with undamaged(folder):
+        return looks_of(rows, read_parts(folder, "maps", target), target, asked)
+
+
+def looks_of(rows: Any, maps: Any, target: int, asked: Asked) -> Looks:
     import pyarrow.compute as pc
 
-    maps = read_parts(folder, "maps", target)
     maps = maps.filter(pc.equal(maps["target"], target))
     n, n_fills, size = len(rows), len(asked.fills), asked.raster
     first: dict[str, int] = {}  # image of each group
@@ -173,6 +220,7 @@ def read_class(folder: Storage, target: int) -> Looks:
         for image, group in zip(rows["image"].to_pylist(), rows["group"].to_pylist(), strict=True)
     ]
     per_fill = (n_fills, size, size)
+    bits = np.frombuffer(b"".join(rows["outer_region"].to_pylist()), np.uint8).reshape(n, -1)
 
     def ints(name: str) -> IntArray:
         return np.array([-1 if v is None else v for v in rows[name].to_pylist()], np.int64)
@@ -207,6 +255,10 @@ def read_class(folder: Storage, target: int) -> Looks:
         pixels=np.frombuffer(b"".join(rows["pixels"].to_pylist()), np.uint8).reshape(
             n, size, size, 3
         ),
+        outer=tuple(rows["outer"].to_pylist()),
+        outer_after=floats("outer_after", n_fills + 2),
+        outer_said=np.array(rows["outer_said"].to_pylist(), np.int64).reshape(n, n_fills + 2),
+        outer_region=np.unpackbits(bits, axis=1, count=size**2).astype(bool).reshape(n, size, size),
     )
 
 
@@ -248,10 +300,9 @@ def read_thumbnails(folder: Storage, images: Sequence[int]) -> dict[int, bytes]:
 
 def read_failed(folder: Storage) -> list[Row]:
     """The images that could not be measured, and why."""
-    from pyarrow.parquet import read_table
-
     file = folder / "failed.parquet"
-    return read_table(io.BytesIO(file.read_bytes())).to_pylist() if file.is_file() else []
+    with undamaged(folder):
+        return list(read_parquet(file, FAILED).to_pylist()) if file.is_file() else []
 
 
 # ---- writing

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from ..maps import mean_square
 from ..reading import place_of
+from ..told import number, text
 from .looks import Asked, Looks
+from .statistics import FLOATS, count
 
 FEWEST = 6  # images, to tell what is usual
 FAR = 3.5  # usual deviations of a distance; more is unlike
@@ -36,7 +38,9 @@ class Unlike:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Unlike":
-        return cls(**data)
+        texts = {name: text(data[name]) for name in ("name", "place", "sentence")}
+        wholes = {name: count(data[name]) for name in ("image", "target", "fill")}
+        return cls(**{**data, **texts, **wholes, "distance": number(data["distance"], *FLOATS)})
 
 
 def find_unlike(looks: Looks, asked: Asked) -> tuple[Unlike, ...]:

@@ -5,21 +5,21 @@ What a collection says of an image itself (a box, a mask) makes its `object`, an
 `background`.
 """
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from ..errors import InputError
-from ..images import View
+from ..images import View, opened_picture
 from .looks import RASTER
 
 RIM = 1 / 8  # of each side
 DEFAULT = "thirds,rim"
+OUTER = ("background", "rim")  # zones outside of what an image shows; the first that there is
 
 Box = tuple[float, float, float, float]  # top, left, bottom, right
 
@@ -146,6 +146,19 @@ def zone_shares(
     )
 
 
+def outer_part(
+    zones: Sequence[Zone], parts: NDArray[np.float64]
+) -> tuple[str | None, NDArray[np.bool_]]:
+    """Which zone lies outside of the object, and where (R, R) it is; None: none that is known."""
+    for name in OUTER:
+        for zone, part in zip(zones, parts, strict=True):
+            if zone.name == name and np.isfinite(part).all():
+                region = part >= 0.5
+                # Of an object that fills the image nothing lies outside, not even the rim.
+                return (name, region) if region.any() else (None, region)
+    return None, np.zeros(parts.shape[1:], bool)
+
+
 # ---- an image's own object
 
 
@@ -172,10 +185,10 @@ def box_share(box: Box, view: View) -> NDArray[np.float64]:
 def mask_share(content: bytes, view: View) -> NDArray[np.float64]:
     """A mask of the original, on the raster of what the model is shown of it."""
     try:
-        with Image.open(io.BytesIO(content)) as picture:
+        with opened_picture(content) as picture:
             mask = np.asarray(picture.convert("L")) > 0
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError):
-        raise InputError("Its mask is no image that Pillow can read: give a PNG.") from None
+    except InputError as error:
+        raise InputError(f"Its mask cannot be used: {error}") from None
     if mask.shape != tuple(view.original_size):
         raise InputError(
             f"Its mask is {mask.shape[0]} x {mask.shape[1]} pixels, but the image is "

@@ -30,6 +30,6 @@ def check(audit: str, rules: Path, against: str | None, form: str, out: Path | N
     judged = check_rules(Storage(audit), listed, None if other is None else Storage(other))
     text = FORMATS[form](judged, str(rules))
     if out is not None:
-        out.write_text(text + "\n", encoding="utf-8")
+        Storage(str(out)).write((text + "\n").encode())
     click.echo(text)
     sys.exit(EXIT[overall_state(judged)])

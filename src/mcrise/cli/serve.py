@@ -4,6 +4,7 @@ import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
+from socket import IPPROTO_TCP, TCP_NODELAY
 from typing import Any
 
 import click
@@ -15,6 +16,8 @@ from ..model import Model
 from ..runtimes import load_model
 from ..study.storage import Storage
 from .options import model_options
+
+GRACE = 10  # seconds for what was asked before the end; tabs are told, and go by themselves
 
 
 @click.command()
@@ -107,10 +110,13 @@ def listen(
         http=Connection,
         ws="none",
         log_level="warning",
-        timeout_graceful_shutdown=1,
+        timeout_graceful_shutdown=GRACE,
     )
     speak_seldom()
     socket = config.bind_socket()
+    # Of a socket of uvicorn's asyncio does not see that it is TCP: a small answer, whose head and
+    # body are two packets, would wait 40 ms until the first is acknowledged.
+    socket.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
     socket.listen()  # before the address is told
     shown = f"[{host}]" if host and ":" in host else host or "127.0.0.1"
     address = f"http://{shown}:{socket.getsockname()[1]}/"

@@ -49,6 +49,12 @@ async def about(request: Request, jobs: TheJobs) -> dict[str, Any]:
     }
 
 
+@router.get("/health")
+async def health(jobs: TheJobs) -> dict[str, Any]:
+    """Whether jobs are being worked on, and what is in the way."""
+    return jobs.health()
+
+
 @router.get("/signs/{name}", responses=PNG, response_class=Response)
 def sign(name: str) -> Response:
     """One of the drawn signs, as PNG."""
@@ -83,8 +89,8 @@ async def submit(
     if sign is not None:
         content = await run_in_threadpool(sign_png, sign)
     if like is not None:
-        other, record = jobs.get(like), await run_in_threadpool(jobs.record, like)
-        name, content = other.order.name, jobs.upload_path(other).read_bytes()
+        record = await run_in_threadpool(jobs.record, like)
+        name, content = jobs.get(like).order.name, await run_in_threadpool(jobs.upload, like)
         brief = brief.like(record.plan, record.n_masks)
     order = Order(chosen, name or sign or "picture", brief)
     view = await decoded(request, content, jobs.model(chosen))
@@ -93,7 +99,7 @@ async def submit(
 
 def take(jobs: Jobs, order: Order, view: View, content: bytes) -> Job:
     check_order(order, jobs.model(order.model), view)
-    return jobs.submit(order, content)
+    return jobs.submit(order, content, view)
 
 
 @router.get("/jobs")

@@ -12,10 +12,11 @@ from starlette.concurrency import run_in_threadpool
 
 from ..archive import parse_record
 from ..auditing.figures import read_figures
+from ..auditing.maps import audit_fills
 from ..auditing.page import POLICY, render
-from ..auditing.tables import NOTE, read_asked
+from ..auditing.plain import plain, undamaged
+from ..auditing.tables import NOTE, read_asked, read_names
 from ..brief import Brief
-from ..fills import parse as parse_fills
 from ..packing import swatch
 from ..record import Record
 from ..study.storage import Storage
@@ -41,14 +42,9 @@ def figures(audit: TheAudit) -> dict[str, Any]:
     """Classes, how often they are right, and the mean effect of each fill."""
     asked, made = read_asked(audit), read_figures(audit)
     blank = np.full((8, 8, 3), 128, np.uint8)
-    return {
-        "name": asked.title,
-        "page": "/audit.html",
-        "fills": [
-            {"name": fill.name, "swatch": swatch(fill, blank)}
-            for fill in parse_fills(",".join(asked.fills))
-        ],
-        "classes": [
+    with undamaged(audit):
+        fills = [{"name": fill.name, "swatch": swatch(fill, blank)} for fill in audit_fills(asked)]
+        classes = [
             {
                 "target": one.target,
                 "label": one.label,
@@ -59,8 +55,11 @@ def figures(audit: TheAudit) -> dict[str, Any]:
                 "findings": [finding.sentence for finding in one.findings],
             }
             for one in made.classes
-        ],
-    }
+        ]
+    told: dict[str, Any] = plain(
+        {"name": asked.title, "page": "/audit.html", "fills": fills, "classes": classes}
+    )
+    return told
 
 
 @router.get("/audit.html", response_class=HTMLResponse)
@@ -70,7 +69,7 @@ def page(audit: TheAudit, shelf: TheShelf) -> HTMLResponse:
     def link(number: int) -> str | None:
         return f"/audit/{number}" if record_file(audit, number).is_file() else None
 
-    text = shelf.get("audit", 0, lambda: render(audit, link))
+    text = shelf.get(("audit", "page"), 0, lambda: render(audit, link))
     return HTMLResponse(
         text, headers={"content-security-policy": f"{POLICY}; frame-ancestors 'none'"}
     )
@@ -91,10 +90,11 @@ def adopted(audit: Storage, number: int, jobs: Jobs) -> str:
         raise UnknownJob(
             f"The audit has no record of image {number}: audit with --keep-records to open images."
         )
-    record = parse_record(file.read_bytes())
+    with undamaged(audit):
+        record = parse_record(file.read_bytes())
+        name = read_names(json.loads((audit / NOTE).read_text()))[number]
     id = hashlib.sha256(f"{file.path} {record.model}".encode()).hexdigest()[:16]
-    names = json.loads((audit / NOTE).read_text())["images"]
-    jobs.adopt(id, order_of(record, names[number].rpartition("/")[2], jobs), record)
+    jobs.adopt(id, order_of(record, name.rpartition("/")[2], jobs), record)
     return id
 
 

@@ -5,6 +5,8 @@ by eight. Full maps are only for the job that is open.
 """
 
 import io
+from contextlib import suppress
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ..archive import load
+from ..errors import RecordError
 from ..images import whole_pixels
 from ..maps import Maps
 from ..packing import swatch
@@ -39,12 +42,9 @@ def cards(
     """What the model says of some jobs' pictures, and what each color does there on average."""
     out = {}
     for id in ids.split(","):
-        try:
+        with suppress(UnknownJob, RecordError):  # deleted, without masks as yet, or damaged
             job = jobs.get(id)
-            record = known_record(jobs, job)
-        except UnknownJob:  # deleted, or has no masks yet
-            continue
-        out[id] = shelf.get(id, job.n_masks, lambda: make_card(job, record))  # noqa: B023
+            out[id] = shelf.get((id, "card"), job.n_masks, partial(make_card, jobs, job))
     return out
 
 
@@ -54,7 +54,8 @@ def known_record(jobs: Jobs, job: Job) -> Record:
     return load(path) if job.id not in jobs.held and path.exists() else jobs.record(job.id)
 
 
-def make_card(job: Job, record: Record) -> dict[str, Any]:
+def make_card(jobs: Jobs, job: Job) -> dict[str, Any]:
+    record = known_record(jobs, job)
     truth = truth_of(job.order.name, record)
     best = record.top(5)
     maps = record.maps(truth, ESTIMATOR)

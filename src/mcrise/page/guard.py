@@ -1,5 +1,6 @@
 """Who may ask the server, and the headers that keep its pages to themselves."""
 
+import asyncio
 import hmac
 import ipaddress
 from dataclasses import dataclass
@@ -41,8 +42,12 @@ class Guard:
         }
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
 
+        started = False
+
         async def send_guarded(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 named = {name for name, _ in message["headers"]}
                 message["headers"] += [(name, value) for name, value in ours if name not in named]
@@ -59,7 +64,12 @@ class Guard:
             # Kept in a cookie from here on, out of the address bar.
             answer = RedirectResponse(PAGE, 303)
             answer.set_cookie(cookie, given, httponly=True, samesite="strict")
-        await answer(scope, receive, send_guarded)
+        try:
+            await answer(scope, receive, send_guarded)
+        except asyncio.CancelledError:  # the server has waited for it long enough
+            if not started:
+                ending = {"detail": "The server is ending: ask again when it is back."}
+                await JSONResponse(ending, 503)(scope, receive, send_guarded)
 
     def refusal(self, headers: dict[str, str]) -> str:
         """Why a request is refused whoever sends it; empty if it is not."""

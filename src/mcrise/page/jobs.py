@@ -8,6 +8,7 @@ tried again every second.
 """
 
 import json
+import re
 import secrets
 import threading
 import time
@@ -21,6 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .. import told
 from ..archive import load
 from ..brief import whole_chunks
 from ..errors import InputError, McriseError
@@ -35,6 +37,7 @@ from .ledger import Ledger, NotKept
 from .order import Order, parse_order
 from .retention import Retention
 
+ID = "[0-9a-f]{16}"  # of a job: part of the names of its files
 MOST_QUEUED = 16
 MOST_HELD = 8  # records in memory
 OPEN = ("queued", "running")  # states of a job that still has work to do
@@ -72,6 +75,7 @@ class Job:
     n_masks: int = 0
     goal: int = 0
     note: str = ""  # why it stopped or failed
+    early: bool = False  # there is something to see, before the first masks that count
     speed: float | None = None  # masks a second
     leaves: float | None = None  # when it goes, where there is no room for it
 
@@ -106,6 +110,7 @@ class Jobs:
         self.n_bytes, self.tidied = 0, 0.0
         self.held: OrderedDict[str, Record] = OrderedDict()
         self.copies: dict[str, Record] = {}  # of those held
+        self.views: dict[str, View] = {}  # of the newest, unpacked when they were taken
         self.calls: deque[Callable[[], None]] = deque()
         self.open = True
         self.ending = False  # soon: whoever listens should go
@@ -133,30 +138,23 @@ class Jobs:
 
     def kept(self) -> dict[str, Any]:
         """How much is kept here, and how much at most."""
-        told = self.retention
-        return {"bytes": self.n_bytes, "most_bytes": told.bytes, "most_days": told.days}
+        most = self.retention
+        return {"bytes": self.n_bytes, "most_bytes": most.bytes, "most_days": most.days}
 
     # ---- asking
 
-    def submit(self, order: Order, picture: bytes) -> Job:
-        """Take an order for a picture (the bytes of a file)."""
+    def submit(self, order: Order, picture: bytes, view: View | None = None) -> Job:
+        """Take an order for a picture (the bytes of a file), and what the model is shown of it."""
         with self.changed:
             self.check_queue()
             self.check_room(len(picture))
             number = 1 + max((job.number for job in self.jobs.values()), default=0)
             job = Job(secrets.token_hex(8), number, order, time.time())
-            try:
-                write_atomically(self.upload_path(job), picture)
-                self.keep(job)
-            except OSError as error:
-                raise NotKept(
-                    f"The picture cannot be kept in {self.folder} ({error.strerror}): make room "
-                    "there, then send it again."
-                ) from None
-            except NotKept:
-                self.remove_files(job)
-                raise
-            self.jobs[job.id] = job
+            self.keep_new(job, picture)
+            if view is not None:
+                self.views[job.id] = view
+                while len(self.views) > MOST_HELD:
+                    del self.views[next(iter(self.views))]
             self.changed.notify_all()
         return job
 
@@ -168,10 +166,26 @@ class Jobs:
             number = 1 + max((job.number for job in self.jobs.values()), default=0)
             n_masks = record.n_masks
             job = Job(id, number, order, time.time(), "done", n_masks, n_masks, record.verdict)
-            record.save(self.record_path(job))
-            write_atomically(self.upload_path(job), png(record.view.pixels))
+            self.check_room(record.n_masks * record.n_classes * 4)
+            self.keep_new(job, png(record.view.pixels), record)
+
+    def keep_new(self, job: Job, picture: bytes, record: Record | None = None) -> None:
+        """Keep all of a job, or nothing and say why."""
+        try:
+            write_atomically(self.upload_path(job), picture)
+            if record is not None:
+                record.save(self.record_path(job))
             self.keep(job)
-            self.jobs[id] = job
+        except (OSError, InputError, NotKept) as error:
+            self.remove_files(job)
+            if isinstance(error, NotKept):
+                raise
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise NotKept(
+                f"The picture cannot be kept in {self.folder} ({reason}): make room there, then "
+                "send it again."
+            ) from None
+        self.jobs[job.id] = job
 
     def check_queue(self) -> None:
         if len(self.queue()) >= self.most_queued:
@@ -216,6 +230,7 @@ class Jobs:
             del self.jobs[id]
             self.held.pop(id, None)
             self.copies.pop(id, None)
+            self.views.pop(id, None)
             self.unkept.discard(id)
             job.state = "cancelled"
             self.remove_files(job)  # and again by the worker, if it is at it
@@ -239,6 +254,8 @@ class Jobs:
         answer: Future[T] = Future()
 
         def serve() -> None:
+            if not answer.set_running_or_notify_cancel():  # nobody waits for it any more
+                return
             try:
                 if not self.open:
                     raise McriseError("The server is ending: ask again when it is back.")
@@ -310,9 +327,20 @@ class Jobs:
         """What the model is shown of a job's picture."""
         with suppress(UnknownJob):
             return self.record(id).view  # whatever model goes by that name now
-        job = self.get(id)
+        return self.unpacked(self.get(id))
+
+    def unpacked(self, job: Job) -> View:
         geometry = self.model(job.order.model).geometry
-        return DECODER.view(self.upload_path(job).read_bytes(), geometry)
+        known = self.views.get(job.id)
+        return DECODER.view(self.upload(job.id), geometry) if known is None else known
+
+    def upload(self, id: str) -> bytes:
+        """The file that was sent."""
+        path = self.upload_path(self.get(id))
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:  # meanwhile
+            raise UnknownJob(f"The picture of job {id} is gone: send it again.") from None
 
     def upload_path(self, job: Job) -> Path:
         return self.folder / f"{job.id}.upload"
@@ -366,6 +394,10 @@ class Jobs:
         except BaseException as error:  # a job must not take the worker with it
             job.state, job.note = "failed", f"{type(error).__name__}: {error}"
         with self.changed:
+            if job.early:  # it failed before there was anything to go on with
+                job.early = False
+                self.held.pop(job.id, None)
+                self.copies.pop(job.id, None)
             if job.id not in self.jobs:
                 self.remove_files(job)
                 return
@@ -379,8 +411,21 @@ class Jobs:
         """The run of a job, kept on disk as it goes."""
         order, path = job.order, self.record_path(job)
         model = self.model(order.model)
-        view = DECODER.view(self.upload_path(job).read_bytes(), model.geometry)
-        grown = run(view, model, order.brief, load(path) if path.exists() else None)
+        view = self.unpacked(job)
+
+        def show_early(record: Record) -> None:
+            record.recognised = model.predict
+            with self.changed:
+                if job.id not in self.jobs:
+                    return
+                self.hold(job.id, record)
+                seen = self.record(job.id)
+            # Whoever looks would fight the model for the cores: it waits a tenth of a second.
+            seen.chance(seen.maps(order.brief.target))
+            job.early = True
+
+        known = load(path) if path.exists() else None
+        grown = run(view, model, order.brief, known, show_early)
         started, n_before = time.monotonic(), None
         with closing(checkpointed(grown, path, self.checkpoint_seconds)) as saved:
             for record in saved:
@@ -389,7 +434,7 @@ class Jobs:
                 with self.changed:
                     if job.id in self.jobs:
                         self.hold(job.id, record)
-                    job.n_masks, job.note = record.n_masks, record.verdict
+                    job.n_masks, job.note, job.early = record.n_masks, record.verdict, False
                     job.goal = max(record.goal, job.goal if order.brief.n_masks != "auto" else 0)
                     if record.n_masks > n_before:
                         job.speed = (record.n_masks - n_before) / spent
@@ -411,6 +456,8 @@ class Jobs:
     # ---- keeping
 
     def hold(self, id: str, record: Record) -> None:
+        if self.held.get(id) is not record:
+            self.copies.pop(id, None)
         self.held[id] = record
         self.held.move_to_end(id)
         while len(self.held) > MOST_HELD:
@@ -439,8 +486,11 @@ class Jobs:
                 order = parse_order(json.loads(asked))
                 if state not in STATES:
                     raise ValueError(f"the state {state!r}")
+                if not re.fullmatch(ID, id):
+                    raise ValueError("its id is none")
                 counts = int(number), int(n_masks), int(goal)
-                created, note = float(created), str(note)
+                created, note = told.number(created), str(note)
+                leaves = told.number(leaving[id]) if id in leaving else None
             # Such as a fill of a package that is gone, or a list that is damaged.
             except (InputError, ValueError, TypeError, OverflowError, RecursionError) as error:
                 self.ledger.close()
@@ -451,9 +501,7 @@ class Jobs:
             if order.model not in self.models and state in OPEN:
                 state, note = "failed", str(NotServed(order.model))
             state = "queued" if state == "running" else state
-            yield Job(
-                id, counts[0], order, created, state, *counts[1:], note, leaves=leaving.get(id)
-            )
+            yield Job(id, counts[0], order, created, state, *counts[1:], note, leaves=leaves)
 
     def tidy(self) -> None:
         """Let go of what is too old or too much, a day after it was told so."""
@@ -466,18 +514,18 @@ class Jobs:
         too_much = self.retention.too_much(
             [(id, job.created, sizes[id]) for id, job in resting.items()], now
         )
-        told = {id: resting[id].leaves or now + self.retention.grace for id in too_much}
-        for id in [id for id, at in told.items() if at <= now]:
+        leaving = {id: resting[id].leaves or now + self.retention.grace for id in too_much}
+        for id in [id for id, at in leaving.items() if at <= now]:
             with suppress(UnknownJob):
                 self.delete(id)
-            del told[id]
+            del leaving[id]
             del sizes[id]
         with self.changed:
             self.n_bytes = sum(sizes.values())
-            if told != {id: job.leaves for id, job in resting.items() if job.leaves}:
-                self.ledger.tell_leaving(told)
+            if leaving != {id: job.leaves for id, job in resting.items() if job.leaves}:
+                self.ledger.tell_leaving(leaving)
             for id, job in resting.items():
-                job.leaves = told.get(id)
+                job.leaves = leaving.get(id)
 
     def size_of(self, job: Job) -> int:
         total = 0
@@ -493,7 +541,8 @@ class Jobs:
 
 
 def warm_up(model: Model) -> None:
-    """Import, compile and allocate what the first map of a job would wait for."""
+    """Import, compile, start and allocate what the first map of a job would wait for."""
     side = model.geometry.size or (64, 64)
     image = np.random.default_rng(0).integers(0, 256, (*side, 3), np.uint8)
+    DECODER.view(png(image), model.geometry)
     last(steps(image, model, n_masks=1)).maps()

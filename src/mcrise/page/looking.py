@@ -87,12 +87,18 @@ def maps(
     estimator: EstimatorName = DEFAULT,
 ) -> Response:
     """Maps for a program: see `mcrise.packing.pack`. With `against`, of the difference."""
+    target = record.resolve(target)
     content = shelf.get(
         (id, "maps", target, against, estimator),
-        record.n_masks,
+        version_of(record),
         lambda: packed(record, record.maps(target, estimator, against=against)),
     )
     return Response(content, media_type="application/octet-stream")
+
+
+def version_of(record: Record) -> tuple[int, float]:
+    """Which masks an answer is of: a pilot's first may be of another `mask_prob` than the rest."""
+    return record.n_masks, record.plan.mask_prob
 
 
 def packed(record: Record, maps: Maps) -> bytes:
@@ -110,10 +116,10 @@ def reading(
     estimator: EstimatorName = DEFAULT,
 ) -> dict[str, Any]:
     """The maps in sentences; regions as runs of pixels outside and inside, in turn."""
-    readable = find_estimator(estimator).reading.name
+    target, readable = record.resolve(target), find_estimator(estimator).reading.name
     answer: dict[str, Any] = shelf.get(
         (id, "reading", target, against, readable, len(record.answers)),
-        record.n_masks,
+        version_of(record),
         lambda: reading_json(
             try_reading(record, read_maps(record, target, readable, against=against))
         ),

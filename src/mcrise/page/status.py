@@ -30,6 +30,7 @@ def status_of(jobs: Jobs, job: Job, places: dict[str, int] | None = None) -> dic
         "state": job.state,
         "position": places.get(job.id),
         "n_masks": job.n_masks,
+        "early": job.early,
         "goal": job.goal,
         "masks_per_second": job.speed,
         "seconds_left": left / job.speed if job.speed and left > 0 else None,

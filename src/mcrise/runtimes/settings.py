@@ -22,7 +22,6 @@ import difflib
 import hashlib
 import math
 import operator
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -34,6 +33,7 @@ from ..images import Geometry
 from ..model import Model, Predict
 from ..origin import Origin
 from ..scores import ScoreKind
+from ..told import toml
 
 SECTIONS = {
     "input": ("size", "short_side", "filter", "scale", "mean", "std", "layout", "channels"),
@@ -128,8 +128,8 @@ def read_settings(model: Path | None, given: dict[str, Any]) -> Settings:
 
 def read_toml(path: Path) -> dict[str, Any]:
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        content = toml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise InputError(f"this is not TOML ({error}): mend or remove it.") from None
     said: dict[str, Any] = {}
     for section, entries in content.items():

@@ -12,5 +12,6 @@ def with_study_progress(run: Iterator[W]) -> Iterator[W]:
 
 
 def spot_of(work: Work) -> Spot:
-    title = f"images ({work.n_failed} failed)" if work.n_failed else "images"
-    return Spot(len(work.done), len(work.examples), title)
+    done, stage = work.counted
+    title = f"{stage} ({work.n_failed} failed)" if work.n_failed else stage
+    return Spot(done, len(work.examples), title)

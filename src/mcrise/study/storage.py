@@ -4,6 +4,7 @@ A study reads its images and writes its results here, so that neither knows wher
 goes wrong is an OSError, whichever library it comes from.
 """
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterator
@@ -102,7 +103,11 @@ class Storage:
     # ---- reading and writing
 
     def read_bytes(self) -> bytes:
-        return bytes(self.call("cat_file")) if self.remote else Path(self.path).read_bytes()
+        if self.remote:
+            return bytes(self.call("cat_file"))
+        if os.path.exists(self.path) and not os.path.isfile(self.path):  # a pipe waits for ever
+            raise OSError(errno.EINVAL, "it is no file", self.path)
+        return Path(self.path).read_bytes()
 
     def read_text(self) -> str:
         return self.read_bytes().decode("utf-8-sig")

@@ -146,6 +146,10 @@ class Study:
     def complete(self) -> bool:
         return len(self.done) == len(self.examples)
 
+    @property
+    def counted(self) -> tuple[int, str]:
+        return len(self.done), "images"
+
     def next_task(self) -> Task | None:
         """A task that can be done now; None: all that is left waits for answers."""
         while not self.ready:

@@ -93,6 +93,10 @@ class Work(Protocol):
         """The images that are finished, or have failed."""
 
     @property
+    def counted(self) -> tuple[int, str]:
+        """How many images are through the present stage of the work, and what it is called."""
+
+    @property
     def n_failed(self) -> int: ...
 
     def next_task(self) -> Any:

@@ -44,12 +44,16 @@ export function classInput(input, place, labels, choose) {
     input.setAttribute("aria-invalid", Boolean(words));
     place.replaceChildren(...(words ? [el("span", {}, words)] : []), ...near.map((k) => el("button", { type: "button", onclick: () => { refuse(); choose(k); } }, labels()[k])));
   };
+  let typing = false; // what is being typed is not replaced by news
+  input.oninput = () => { typing = true; };
+  input.onblur = () => { typing = false; };
   input.onchange = () => {
+    typing = false;
     if (!input.value.trim() && input.dataset.optional) { refuse(); choose(null); return; }
     const { index, problem, near } = findClass(input.value, labels());
     refuse(problem, near);
     if (index !== undefined) choose(index);
   };
   input.onfocus = () => input.select();
-  return refuse;
+  return { clear: () => refuse(), show: (label) => { if (input.value !== label && !typing && input.getAttribute("aria-invalid") !== "true") input.value = label; } };
 }

@@ -2,13 +2,15 @@
 
 import { go, write } from "./address.js";
 import { askJson } from "./api.js";
+import { byClass, classOf, colorsOf, unlikeness } from "./cards.js";
 import { byId, el, keep, swatch } from "./element.js";
-import { jobs, stateWords } from "./jobs.js";
+import { called, jobs, stateWords } from "./jobs.js";
 import { drawMap, signed } from "./maps.js";
 import { matrix } from "./matrix.js";
 import { scatter } from "./scatter.js";
 
-const SORTS = { newest: "newest first", unlike: "least like their class first", color: "most color first", sure: "surest first" };
+const SORTS = { unlike: "outliers first", newest: "newest first", color: "most color first", sure: "surest first" };
+const SHARES = ["0-0.25", "0.25-0.5", "0.5-0.75", "0.75-1"], SCORES = ["0-0.5", "0.5-0.9", "0.9-1"]; // to choose from without dragging
 const MOST_SHOWN = 200;
 let audit = null;
 
@@ -25,7 +27,7 @@ export function showCollection(address) {
   const classes = byClass(known), colors = colorsOf(known);
   const chosen = pick(all, classes, address);
   byId("collection-count").textContent = told(all, known, chosen);
-  showGallery(chosen, address);
+  showGallery(chosen);
   const signature = JSON.stringify([address, all.map(({ job, card }) => [job.id, job.state, card?.n_masks])]);
   if (place.dataset.signature === signature) return; // what is new is in the gallery: the rest keeps the focus
   place.dataset.signature = signature;
@@ -35,6 +37,7 @@ export function showCollection(address) {
   showScatter(known, address, classes);
   showMeans(classes.find((one) => one.label === address.class) ?? (classes.length === 1 ? classes[0] : null), colors);
   byId("collection-figures").hidden = known.length < 2;
+  byId("collection-figures").classList.toggle("wide", colors.length > 6);
 }
 
 function frame(place) {
@@ -49,54 +52,6 @@ function frame(place) {
     el("ul", { id: "gallery" }), el("p", { id: "gallery-rest", class: "hint" }));
 }
 
-// ---- the figures
-
-const classOf = (card) => card.of.label;
-
-/** Classes with their images, mean effects and mean maps; most images first. */
-function byClass(known) {
-  const groups = new Map();
-  for (const one of known) {
-    const label = classOf(one.card);
-    if (!groups.has(label)) groups.set(label, []);
-    groups.get(label).push(one);
-  }
-  return [...groups].map(([label, members]) => {
-    const judged = members.filter(({ card }) => card.right !== null), effects = {}, sums = {};
-    for (const { card } of members) {
-      card.fills.forEach((fill, k) => {
-        sums[fill.name] ??= { n: 0, effect: 0, map: Array.from({ length: 8 }, () => new Float32Array(8)) };
-        const sum = sums[fill.name];
-        sum.n += 1;
-        sum.effect += fill.effect;
-        card.maps[k].forEach((row, r) => row.forEach((value, c) => { sum.map[r][c] += value; }));
-      });
-    }
-    for (const [name, { n, effect, map }] of Object.entries(sums)) {
-      effects[name] = effect / n;
-      map.forEach((row) => row.forEach((value, c) => { row[c] = value / n; }));
-    }
-    const means = Object.fromEntries(Object.entries(sums).map(([name, { map }]) => [name, map]));
-    return { label, n: members.length, members, effects, means, accuracy: judged.length ? judged.filter(({ card }) => card.right).length / judged.length : null };
-  }).sort((one, other) => other.n - one.n || one.label.localeCompare(other.label));
-}
-
-/** The colors of all images, those used most first. */
-function colorsOf(known) {
-  const found = new Map();
-  for (const { card } of known) for (const fill of card.fills) found.set(fill.name, { ...fill, n: (found.get(fill.name)?.n ?? 0) + 1 });
-  return [...found.values()].sort((one, other) => other.n - one.n).slice(0, 16);
-}
-
-/** How far an image's maps are from the mean of its class. */
-function unlikeness({ card }, classes) {
-  const { means, n } = classes.find((one) => one.label === classOf(card));
-  if (n < 3) return 0;
-  let sum = 0;
-  card.fills.forEach((fill, k) => card.maps[k].forEach((row, r) => row.forEach((value, c) => { sum += (value - means[fill.name][r][c]) ** 2; })));
-  return Math.sqrt(sum / card.fills.length);
-}
-
 // ---- choosing
 
 function pick(all, classes, address) {
@@ -104,13 +59,14 @@ function pick(all, classes, address) {
   const chosen = all.filter(({ job, card }) => (!address.class || (card?.of && classOf(card) === address.class))
     && (!address.answers || (address.answers === "failed" ? job.state === "failed" : card?.right === (address.answers === "right")))
     && (!range || (card?.predicted && inside(card, range))));
-  const { sort = "newest" } = address, color = sort.startsWith("by ") ? sort.slice(3) : null;
+  const { sort = "unlike" } = address, color = sort.startsWith("by ") ? sort.slice(3) : null;
   const effect = ({ card }) => Math.abs(card?.fills?.find((fill) => fill.name === color)?.effect ?? 0);
   const rank = { unlike: (one) => (one.card?.of ? unlikeness(one, classes) : -1), color: ({ card }) => card?.color_share ?? -1, sure: ({ card }) => card?.predicted?.[0].score ?? -1 }[sort] ?? (color ? effect : null);
   return rank ? chosen.map((one) => [rank(one), one]).sort((one, other) => other[0] - one[0]).map(([, one]) => one) : chosen;
 }
 
-const rangeOf = (address) => (address.x && address.y ? { x: address.x.split("-").map(Number), y: address.y.split("-").map(Number) } : null);
+const spanOf = (words) => (words ? words.split("-").map(Number) : [0, 1]);
+const rangeOf = ({ x, y }) => (x || y ? { x: spanOf(x), y: spanOf(y) } : null);
 const scoreOf = (card) => card.predicted.find((one) => one.target === card.of.target)?.score ?? 0;
 const inside = (card, { x, y }) => (card.color_share ?? 0) >= x[0] && (card.color_share ?? 0) <= x[1] && scoreOf(card) >= y[0] && scoreOf(card) <= y[1];
 
@@ -129,10 +85,18 @@ function showFilters(address, all, known, classes) {
     select("Class", "class", [["", "all"], ...classes.map((one) => [one.label, `${one.label} (${one.n})`])]),
     judged || failed ? select("Answers", "answers", [["", "all"], ...(judged ? [["right", "right"], ["wrong", "wrong"]] : []), ...(failed ? [["failed", "failed"]] : [])]) : null,
     models.length > 1 ? select("Model", "model", [["", "all"], ...models.map((name) => [name, name])]) : null,
-    select("Order", "sort", [["", SORTS.newest], ...Object.entries(SORTS).slice(1), ...(address.sort?.startsWith("by ") ? [[address.sort, `by the effect of ${address.sort.slice(3)}`]] : [])]),
-    address.class || address.answers || address.x || address.model ? el("button", { type: "button", onclick: () => go({ class: null, answers: null, model: null, x: null, y: null, sort: null }) }, "Show all") : null,
+    known.length > 1 ? select("Color share", "x", spans(SHARES, address.x, (at) => `${Math.round(100 * at)} %`)) : null,
+    known.length > 1 ? select("Score", "y", spans(SCORES, address.y, (at) => `${at}`)) : null,
+    select("Order", "sort", [["", SORTS.unlike], ...Object.entries(SORTS).slice(1), ...(address.sort?.startsWith("by ") ? [[address.sort, `by the effect of ${address.sort.slice(3)}`]] : [])]),
+    address.class || address.answers || address.x || address.y || address.model ? el("button", { type: "button", onclick: () => go({ class: null, answers: null, model: null, x: null, y: null, sort: null }) }, "Show all") : null,
   ].filter(Boolean));
   if (focused) byId("collection-filters").querySelector(`[name="${focused}"]`)?.focus();
+}
+
+/** Spans to choose from, that of the address among them. */
+function spans(usual, chosen, told) {
+  const all = chosen && !usual.includes(chosen) ? [...usual, chosen] : usual;
+  return [["", "any"], ...all.map((words) => [words, spanOf(words).map(told).join(" to ")])];
 }
 
 function showScatter(known, address) {
@@ -161,7 +125,7 @@ function showMeans(one, colors) {
 
 const STOPS = [[45, 0, 75], [128, 115, 172], [247, 247, 247], [224, 130, 20], [127, 59, 8]]; // purple to orange
 
-function showGallery(chosen, address) {
+function showGallery(chosen) {
   keep(byId("gallery"), chosen.slice(0, MOST_SHOWN).map(({ job, card }) => ({ key: job.id, job, card })), ({ job }) => el("li", {},
     el("a", { href: write({ level: "image", id: job.id }) }, el("img", { src: `/api/jobs/${job.id}/thumbnail`, alt: "", loading: "lazy", onerror: (event) => event.target.classList.add("missing") }),
       el("span", { class: "name", title: job.name }, job.name), el("span", { class: "says" }), el("span", { class: "what" }))),
@@ -170,8 +134,9 @@ function showGallery(chosen, address) {
     item.className = card?.right === false ? "wrong" : job.state === "failed" ? "failed" : "";
     item.querySelector(".says").textContent = best ? `${best.label} ${best.score.toFixed(2)}` : "";
     item.querySelector(".what").textContent = card?.right === false ? `is ${card.truth.label}` : stateWords(job);
+    item.querySelector("a").setAttribute("aria-label", ["Open " + called(job), ...[".says", ".what"].map((one) => item.querySelector(one).textContent)].filter(Boolean).join(", "));
   });
-  byId("gallery-rest").textContent = chosen.length > MOST_SHOWN ? `The first ${MOST_SHOWN} of ${chosen.length}.` : chosen.length ? "" : address.class || address.answers ? "No image fits these filters." : "";
+  byId("gallery-rest").textContent = chosen.length > MOST_SHOWN ? `The first ${MOST_SHOWN} of ${chosen.length}.` : chosen.length || !jobs.list.length ? "" : "No image fits these filters.";
 }
 
 /** What an audit says of its classes: the same matrix, of its own figures. */

@@ -1,6 +1,6 @@
 // Colors: a small map of each, strongest first; the one that is chosen is shown large.
 
-import { byId, el, keep, swatch } from "./element.js";
+import { byId, el, keep, svg, swatch } from "./element.js";
 import { drawMap } from "./maps.js";
 
 /** The colors of some maps, strongest first: [name, k]. */
@@ -27,12 +27,14 @@ export function drawStrip(place, maps, scale, picture, swatches, order, chosen, 
     panel.title = n < 9 ? `${name} (key ${n + 1})` : name;
     for (const image of panel.querySelectorAll("img")) if (image.getAttribute("src") !== picture) image.src = picture;
     panel.querySelector(".sheet").style.setProperty("--ratio", maps.size[1] / maps.size[0]);
+    panel.querySelector(".marks").setAttribute("viewBox", `0 0 ${maps.size[1]} ${maps.size[0]}`);
     drawMap(panel.querySelector("canvas"), maps, maps.names.indexOf(name), scale, 0, 128);
   });
 }
 
 function makePanel(name, color, choose) {
   return el("button", { class: "panel", type: "button", onclick: () => choose(name) },
-    el("span", { class: "sheet" }, el("span", { class: "veil" }, el("img", { class: "photo", alt: "" })), el("canvas")),
+    el("span", { class: "sheet" }, el("span", { class: "veil" }, el("img", { class: "photo", alt: "" })), el("canvas"),
+      svg("svg", { class: "marks", preserveAspectRatio: "none" }, svg("path", { class: "region under" }), svg("path", { class: "region" }))),
     el("span", { class: "name" }, color ? swatch(color) : null, el("span", {}, name)));
 }

@@ -18,7 +18,7 @@ export function showFindings(reading, swatches, { pinned, choose, hover, attempt
     const verdict = finding.tried?.verdict;
     item.querySelector(".do").replaceChildren(
       ...(verdict ? [el("span", { class: `verdict ${VERDICTS[verdict] === "confirmed" ? "good" : ""}` }, VERDICTS[verdict] ?? verdict, ` · ${moved(finding.tried)}`)] : []),
-      ...(!finding.tried && tryable ? [el("button", { type: "button", onclick: (event) => attempt(finding, event.currentTarget) }, "Try it")] : []),
+      ...(!finding.tried && tryable ? [el("button", { type: "button", "aria-label": `Try it: ${finding.fill}, ${finding.place}`, onclick: (event) => attempt(finding, event.currentTarget) }, "Try it")] : []),
       ...(finding.key === pinned ? [el("button", { type: "button", onclick: () => paint(finding) }, "Paint it myself")] : []));
   });
   byId("remarks").replaceChildren(...reading.remarks.map((line) => el("li", {}, line)));

@@ -10,7 +10,8 @@ line.hidden = true;
 document.body.prepend(line);
 
 async function look() {
-  const trouble = await askJson("about").then((about) => about.worker.trouble, () => "");
+  if (document.hidden) return;
+  const trouble = await askJson("health").then((worker) => worker.trouble, () => "");
   line.hidden = !trouble;
   if (line.textContent !== trouble) line.textContent = trouble;
 }

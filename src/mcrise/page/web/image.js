@@ -6,18 +6,19 @@ import { makeBrush } from "./brush.js";
 import { classInput, showChips } from "./classes.js";
 import { byStrength, showColors } from "./colors.js";
 import { byId, el } from "./element.js";
-import { showFindings } from "./findings.js";
-import { OPEN, listJobs, watch } from "./jobs.js";
+import { OPEN, first, listJobs, watch } from "./jobs.js";
+import { makeLooks } from "./looks.js";
 import { drawScale, sharedScale } from "./maps.js";
-import { around } from "./outline.js";
 import { hint, panesOf } from "./panes.js";
 import { showProgress, showWaiting } from "./progress.js";
+import { makeReading } from "./reading.js";
 import { fetchRows } from "./rows.js";
 import { makeStage } from "./stage.js";
 import { toast } from "./toast.js";
 import { showValues } from "./values.js";
 
 const MORE = 1024; // masks
+const FEW = 2; // models that have a button each
 
 export function makeImage(about, { remove, like }) {
   let shown = null; // the job on the page
@@ -25,6 +26,7 @@ export function makeImage(about, { remove, like }) {
   const brush = { active: () => Boolean(shown?.brush?.active()) };
   for (const name of ["begin", "draw", "end", "reach"]) brush[name] = (...given) => shown.brush[name](...given);
   const stage = makeStage(byId("stage"), { moved: point, brush });
+  const looks = makeLooks(stage, about), reading = makeReading(stage);
 
   // ---- which job
 
@@ -39,17 +41,17 @@ export function makeImage(about, { remove, like }) {
 
   function open(id) {
     close();
-    shown = { id, address: read(), rows: [], job: null, info: null, key: "", order: [], brush: null, reading: null, most: 0 };
+    shown = { id, address: read(), rows: [], job: null, info: null, key: "", n_masks: 0, order: [], brush: null, most: 0 };
     for (const one of ["looking", "right", "waiting"]) byId(one).hidden = true;
-    for (const one of ["chips", "findings", "remarks", "values", "colors", "notes", "odds"]) byId(one).replaceChildren();
-    for (const one of ["state", "pending", "trial-problem", "odds-problem"]) byId(one).textContent = "";
+    for (const one of ["chips", "values", "colors", "notes", "odds"]) byId(one).replaceChildren();
+    for (const one of ["state", "odds-problem"]) byId(one).textContent = "";
     byId("picture-name").textContent = "…";
     byId("bar").removeAttribute("value");
-    refuseTarget();
-    refuseAgainst();
+    target.clear();
+    against.clear();
     stage.show([]);
-    stage.outline("");
     stage.reset();
+    reading.clear();
     const mine = shown;
     watching = watch(id, (job) => mine === shown && news(job), () => mine === shown && gone());
   }
@@ -78,7 +80,7 @@ export function makeImage(about, { remove, like }) {
     if (!before || before.goal !== job.goal && !job.tolerance) shown.most = 0;
     tellState();
     if (before?.state !== job.state) listJobs();
-    if (job.n_masks && (shown.rows[0]?.n_masks ?? 0) < job.n_masks) refresh();
+    if (!before || shown.n_masks < job.n_masks || (job.early && !shown.rows.length)) refresh();
     if (before && OPEN.includes(before.state) && !OPEN.includes(job.state)) refresh();
   }
 
@@ -116,17 +118,19 @@ export function makeImage(about, { remove, like }) {
       again = false;
       const mine = shown;
       try {
-        await load(mine);
+        await first(load(mine));
       } catch (error) {
         if (mine === shown && error.status && error.status !== 404) toast(error.message);
       }
       if (mine !== shown) { again = true; continue; }
-      const late = mine.rows.length && mine.rows[0].n_masks < mine.job.n_masks;
+      if (!mine.job) break; // its maps came before its state: `news` asks again
+      if (OPEN.includes(mine.job.state)) reading.wait("Maps are read when they rest: pause it to see what they say so far.");
+      const late = mine.rows.length && mine.n_masks < mine.job.n_masks;
       if (late && !again) { // an older map was at hand: the newer one is being made
         await new Promise((done) => { setTimeout(done, 300); });
         again = true;
       } else if (!again && mine.rows.length && !OPEN.includes(mine.job.state)) {
-        await loadReading(mine).catch((error) => { if (mine === shown) byId("pending").textContent = error.message; });
+        reading.load(mine, `${mine.id} ${mine.key} ${mine.job.n_masks}`, asked(mine)); // not waited for: another class may be wanted
       }
     }
     busy = false;
@@ -144,6 +148,10 @@ export function makeImage(about, { remove, like }) {
   const keyOf = (mine) => JSON.stringify([asked(mine), mine.address.with ?? null]);
 
   async function load(mine) {
+    const { early } = mine.job, { class: wanted, vs, with: other } = mine.address;
+    const usual = !mine.info && wanted === undefined && vs === undefined && !other; // the likeliest class: no need to know it first
+    const coming = usual ? fetchRows(mine, { target: null, against: null, estimator: estimatorOf(mine) }) : null;
+    coming?.catch(() => {}); // told below
     if (!mine.info) {
       const info = await askJson(`jobs/${mine.id}/record`);
       if (mine !== shown) return;
@@ -151,10 +159,10 @@ export function makeImage(about, { remove, like }) {
       mine.swatches = Object.fromEntries(info.fills.map((fill) => [fill.name, fill.swatch]));
       byId("classes").replaceChildren(...info.labels.map((label) => el("option", { value: label })));
     }
-    const key = keyOf(mine), { rows, pictures, soon } = await fetchRows(mine, asked(mine), mine.address.with);
+    const key = keyOf(mine), { rows, pictures, soon } = await (coming ?? fetchRows(mine, asked(mine), mine.address.with));
     if (mine !== shown) return;
     if (soon) setTimeout(() => mine === shown && refresh(), soon);
-    Object.assign(mine, { rows, pictures, key });
+    Object.assign(mine, { rows, pictures, key, n_masks: early ? 0 : rows[0].n_masks }); // what is early does not count
     draw();
     tellState();
     mine.brush ??= makeBrush(mine.id, mine.info, stage, () => targetOf(mine));
@@ -164,23 +172,16 @@ export function makeImage(about, { remove, like }) {
   /** Follow the address: fetch what is not here, draw the rest. */
   function apply() {
     const { info, rows, address } = shown;
-    stage.look({ contours: address.contours !== "no" });
-    byId("contours").checked = address.contours !== "no";
+    looks.follow(address);
     if (!info || !rows.length) return;
     if (keyOf(shown) !== shown.key) {
-      shown.reading = null;
-      byId("findings-block").setAttribute("aria-busy", "true");
-      byId("findings").replaceChildren();
-      byId("remarks").replaceChildren();
-      byId("no-finding").hidden = true;
-      byId("pending").textContent = "Reading the maps of this class…";
-      stage.outline("");
+      reading.clear("Reading the maps of this class…");
       showChips(info, targetOf(shown), Number(address.vs ?? NaN), choose);
       refresh();
       return;
     }
     draw();
-    if (shown.reading) showReading();
+    reading.show(shown, asked(shown));
     if (address.level === "whatif") beginPainting();
   }
 
@@ -196,21 +197,12 @@ export function makeImage(about, { remove, like }) {
     if (resting || shown.order.length !== now.length || !now.every((name) => shown.order.includes(name))) shown.order = now;
     const color = colorOf(), own = address.scale === "row", one = sharedScale(rows);
     shown.scales = rows.map((maps) => (own ? maps : one));
-    const above = Math.min(Number(address.above) || 0, one.high);
-    stage.look({ above });
+    looks.show(rows, one, own, estimatorOf(shown), Math.min(Number(address.above) || 0, one.high));
     stage.show(panesOf(rows, pictures, shown.scales, color, shown.job.name));
     showColors(rows, shown.scales, pictures, swatches, shown.order, color, (name) => go({ color: name, finding: null }));
     showChips(info, targetOf(shown), Number(address.vs ?? NaN), choose);
-    byId("target").value = info.labels[targetOf(shown)];
-    byId("against").value = address.vs === undefined ? "" : info.labels[Number(address.vs)] ?? "";
-    byId("estimator").value = estimatorOf(shown);
-    byId("own-scales-line").hidden = rows.length === 1;
-    byId("own-scales").checked = own;
-    byId("above").max = one.high;
-    byId("above").step = one.high / 100;
-    byId("above").value = above;
-    byId("above").disabled = !rows[0].diverging;
-    byId("above-value").textContent = above ? above.toPrecision(2) : "nothing";
+    target.show(info.labels[targetOf(shown)]);
+    against.show(info.labels[Number(address.vs ?? NaN)] ?? "");
     drawScale(byId("scale"), { ...rows[0], least: Math.min(...rows.map((maps) => maps.least)), most: Math.max(...rows.map((maps) => maps.most)) }, own ? rows[0] : one);
     byId("scale").hidden = own && rows.length > 1;
     byId("hint").textContent = hint(rows[0]);
@@ -220,73 +212,29 @@ export function makeImage(about, { remove, like }) {
     links();
   }
 
-  function point(place) {
+  function point(place, event) {
     if (!shown?.rows.length) return;
-    showValues(shown.rows, shown.scales, shown.swatches, shown.order, place, shown.rows[0].names.indexOf(colorOf()));
+    showValues(shown.rows, shown.scales, shown.swatches, shown.order, place, shown.rows[0].names.indexOf(colorOf()), Boolean(event));
   }
 
   function links() {
-    const path = `/api/jobs/${shown.id}`, { target, estimator } = asked(shown);
+    const path = `/api/jobs/${shown.id}`, { against: _, ...what } = asked(shown);
     byId("get-record").href = `${path}/run.npz`;
-    byId("get-png").href = query(`${path}/maps.png`, { target, estimator });
-    byId("get-report").href = query(`${path}/report.html`, { target, estimator });
+    byId("get-png").href = query(`${path}/maps.png`, what);
+    byId("get-report").href = query(`${path}/report.html`, what);
   }
 
   /** Other models that could be asked about the same picture. */
   function showOtherModels() {
-    const others = about.models.filter((model) => model.name !== shown.job.model);
-    byId("other-model").replaceChildren(...(shown.address.with ? [el("button", { type: "button", onclick: () => go({ with: null }) }, "Stop comparing")]
-      : others.map((model) => el("button", { type: "button", onclick: () => like(shown.id, model.name) }, `Compare with ${model.name}, same masks`))));
-  }
-
-  // ---- reading
-
-  async function loadReading(mine) {
-    const key = `${mine.key} ${mine.job.n_masks}`;
-    if (mine.readKey === key && mine.reading) return;
-    const reading = await askJson(query(`jobs/${mine.id}/reading`, asked(mine)));
-    if (mine !== shown || mine.key !== keyOf(mine)) return;
-    Object.assign(mine, { reading, readKey: key });
-    showReading();
-  }
-
-  function showReading() {
-    const { reading, address, swatches, info, job } = shown;
-    byId("findings-block").removeAttribute("aria-busy");
-    const found = showFindings(reading, swatches, {
-      pinned: address.finding, tryable: job.served && address.vs === undefined,
-      choose: (finding) => go(finding ? { finding: finding.key, color: finding.fill } : { finding: null }),
-      hover: (runs) => outline(runs ?? shown.pinned?.runs ?? null),
-      attempt, paint: (finding) => go({ level: "whatif", finding: finding.key, color: finding.fill }),
-    });
-    shown.pinned = found.find((finding) => finding.key === address.finding) ?? null;
-    outline(shown.pinned?.runs ?? null);
-    byId("fill-finding").disabled = !shown.pinned && !found.length;
-    shown.found = found;
-    byId("trial-problem").textContent = "";
-  }
-
-  const paths = new WeakMap(); // outlines by their runs
-  function outline(runs) {
-    if (runs && !paths.has(runs)) paths.set(runs, around(runs, shown.info.size));
-    stage.outline(runs ? paths.get(runs) : "");
-  }
-
-  async function attempt(finding, button) {
-    const mine = shown;
-    button.disabled = true;
-    button.textContent = "Trying…";
-    try {
-      const { target, estimator } = asked(mine);
-      const reading = await askJson(query(`jobs/${mine.id}/trials`, { target, estimator, finding: finding.key }), { method: "POST" });
-      if (mine !== shown || mine.key !== keyOf(mine)) return;
-      mine.reading = reading;
-      go({ finding: finding.key, color: finding.fill }, { replace: true });
-      showReading();
-    } catch (error) {
-      byId("trial-problem").textContent = error.message;
-      button.disabled = false;
-      button.textContent = "Try it";
+    const { id } = shown, others = about.models.map((model) => model.name).filter((name) => name !== shown.job.model);
+    const key = JSON.stringify([id, shown.address.with ?? null]);
+    if (byId("other-model").dataset.key === key) return; // somebody may be choosing
+    byId("other-model").dataset.key = key;
+    if (shown.address.with) byId("other-model").replaceChildren(el("button", { type: "button", onclick: () => go({ with: null }) }, "Stop comparing"));
+    else if (others.length <= FEW) byId("other-model").replaceChildren(...others.map((name) => el("button", { type: "button", onclick: () => like(id, name) }, `Compare with ${name}, same masks`)));
+    else {
+      byId("other-model").replaceChildren(el("label", { class: "field" }, "Compare with a model, same masks ",
+        el("select", { onchange: (event) => like(id, event.target.value) }, el("option", { value: "" }, "choose one"), ...others.map((name) => el("option", {}, name)))));
     }
   }
 
@@ -301,7 +249,7 @@ export function makeImage(about, { remove, like }) {
   }
 
   byId("fill-finding").onclick = () => {
-    const finding = shown.pinned ?? shown.found?.[0];
+    const finding = reading.chosen();
     if (finding) shown.brush.fill(finding.runs);
   };
   byId("to-image").onclick = () => go({ level: "image" });
@@ -309,37 +257,19 @@ export function makeImage(about, { remove, like }) {
 
   // ---- controls
 
-  const choose = (index) => { go({ class: index, finding: null, vs: index === Number(shown.address.vs ?? NaN) ? null : shown.address.vs }); if (shown.brush && shown.painting) shown.brush.tell(); };
+  const choose = (index) => {
+    target.clear();
+    go({ class: index, finding: null, vs: index === Number(shown.address.vs ?? NaN) ? null : shown.address.vs });
+    if (shown.painting) shown.brush.tell();
+  };
   const labels = () => shown?.info?.labels ?? [];
-  const refuseTarget = classInput(byId("target"), byId("target-problem"), labels, choose);
-  const refuseAgainst = classInput(byId("against"), byId("against-problem"), labels, (index) => {
+  const target = classInput(byId("target"), byId("target-problem"), labels, choose);
+  const against = classInput(byId("against"), byId("against-problem"), labels, (index) => {
     go({ vs: index === targetOf(shown) ? null : index, with: null, finding: null });
   });
-  byId("estimator").append(...about.estimators.map((name) => el("option", {}, name)));
-  byId("estimator").onchange = () => go({ estimator: byId("estimator").value, finding: null });
-  byId("strength").oninput = () => stage.look({ strength: Number(byId("strength").value) });
-  byId("above").oninput = () => {
-    const above = Number(byId("above").value);
-    stage.look({ above });
-    byId("above-value").textContent = above ? above.toPrecision(2) : "nothing";
-  };
-  byId("above").onchange = () => go({ above: Number(byId("above").value) ? Number(byId("above").value).toPrecision(3) : null }, { replace: true });
-  byId("contours").onchange = () => go({ contours: byId("contours").checked ? null : "no" }, { replace: true });
-  byId("own-scales").onchange = () => go({ scale: byId("own-scales").checked ? "row" : null }, { replace: true });
-  byId("zoom-in").onclick = () => stage.zoomBy(1.5);
-  byId("zoom-out").onclick = () => stage.zoomBy(1 / 1.5);
-  byId("zoom-all").onclick = () => stage.reset();
-  const swap = () => {
-    const is = byId("stage").classList.toggle("swapped");
-    byId("swap").setAttribute("aria-pressed", is);
-  };
-  byId("swap").onclick = swap;
-  byId("copy").onclick = async () => {
-    await navigator.clipboard.writeText(location.href).then(() => toast("The link is copied."), () => toast(location.href, 15));
-  };
 
   return {
-    show, close, swap,
+    show, close, swap: looks.swap,
     chooseColor: (n) => { const name = shown?.order[n]; if (name) go({ color: name, finding: null }); },
     toggleCompare: () => {
       if (!shown?.info) return;

@@ -6,8 +6,8 @@
 import { ask, askJson, isLost, query } from "./api.js";
 
 export const OPEN = ["queued", "running"];
-const SOON = 150, WHILE_IT_RUNS = 500, AT_REST = 3000, LIST = 2500; // milliseconds
-const AT_ONCE = 12; // cards
+const SOON = 50, AT_FIRST = 5000, WHILE_IT_RUNS = 500, AT_REST = 3000, LIST = 2500; // milliseconds
+const AT_ONCE = 6; // cards
 
 export const jobs = { list: [], cards: new Map(), loaded: false };
 const listeners = [];
@@ -22,7 +22,7 @@ export async function listJobs() {
   clearTimeout(listing);
   try {
     const before = JSON.stringify(jobs.list);
-    const told = (await askJson("jobs")).filter((job) => !hidden.has(job.id));
+    const told = numbered((await askJson("jobs")).filter((job) => !hidden.has(job.id)));
     const first = !jobs.loaded;
     jobs.list = told;
     jobs.loaded = true;
@@ -39,12 +39,21 @@ const whenSeen = (act) => function wait() {
   else act();
 };
 
+let foremost = null;
+/** What is open comes before the cards of all the others. */
+export function first(work) {
+  foremost = work;
+  return work;
+}
+
 let fetching = false;
 /** Cards of all jobs that rest and have some masks, a few at a time. */
 async function fetchCards() {
   if (fetching) return;
   fetching = true;
+  await new Promise((done) => { setTimeout(done, WHILE_IT_RUNS / 2); }); // something may be opened at once
   for (;;) {
+    await Promise.resolve(foremost).catch(() => {});
     const missing = jobs.list.filter((job) => job.n_masks && jobs.cards.get(job.id)?.n_masks !== job.n_masks
       && (!OPEN.includes(job.state) || !jobs.cards.has(job.id))).slice(0, AT_ONCE);
     if (!missing.length || document.hidden) break;
@@ -59,13 +68,14 @@ async function fetchCards() {
 
 /** News of one job until `stop` of what is returned is called. */
 export function watch(id, news, gone) {
+  const began = performance.now();
   let timer = null, over = false;
   const look = async () => {
     let wait = AT_REST;
     try {
       const job = await askJson(`jobs/${id}`);
       if (over) return;
-      wait = !OPEN.includes(job.state) ? AT_REST : job.n_masks ? WHILE_IT_RUNS : SOON;
+      wait = !OPEN.includes(job.state) ? AT_REST : job.n_masks || performance.now() - began > AT_FIRST ? WHILE_IT_RUNS : SOON;
       news(job);
     } catch (error) {
       if (over) return;
@@ -95,6 +105,20 @@ export function deleteSoon(ids, seconds) {
     ids.forEach((id) => hidden.delete(id));
     listJobs();
   };
+}
+
+/** Which job it is, though others of the same picture and model stand beside it. */
+export const called = (job) => `${job.name}, ${job.model}${job.nth > 1 ? `, number ${job.nth}` : ""}`;
+
+/** Count those that are called alike, the oldest first. */
+function numbered(list) {
+  const seen = new Map();
+  for (const job of list.toReversed()) {
+    const name = JSON.stringify([job.name, job.model]);
+    job.nth = (seen.get(name) ?? 0) + 1;
+    seen.set(name, job.nth);
+  }
+  return list;
 }
 
 /** How long ago, in words. */

@@ -2,7 +2,7 @@
 
 import { write } from "./address.js";
 import { byId, el, keep } from "./element.js";
-import { ago, jobs, onJobs, stateWords } from "./jobs.js";
+import { ago, called, jobs, onJobs, stateWords } from "./jobs.js";
 
 export const selected = new Set();
 let current = null, actions = {};
@@ -19,7 +19,11 @@ export function makeLibrary(given) {
 export function setCurrent(id) {
   current = id;
   show();
-  byId("jobs").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  const list = byId("jobs"), place = list.querySelector("[aria-current]")?.parentElement;
+  if (!place) return;
+  const above = list.scrollTop - place.offsetTop, below = place.offsetTop + place.offsetHeight - list.clientHeight - list.scrollTop;
+  if (above > 0) list.scrollTop -= above; // the list alone: the page stays where it is
+  else if (below > 0) list.scrollTop += below;
 }
 
 /** The jobs that the filter lets through, in the order shown. */
@@ -46,7 +50,7 @@ function show() {
 }
 
 function makeItem(job) {
-  const box = el("input", { type: "checkbox", "aria-label": `Select ${job.name}, ${job.model}`, onchange: () => { selected[box.checked ? "add" : "delete"](job.id); show(); } });
+  const box = el("input", { type: "checkbox", "aria-label": `Select ${called(job)}`, onchange: () => { selected[box.checked ? "add" : "delete"](job.id); show(); } });
   return el("li", { class: "job" },
     el("a", { href: write({ level: "image", id: job.id }) },
       el("img", { src: `/api/jobs/${job.id}/thumbnail`, alt: "", loading: "lazy", width: 44, height: 44, onerror: (event) => event.target.classList.add("missing") }),
@@ -63,6 +67,7 @@ function update(item, { job }) {
   says.textContent = best ? `${best.label} ${best.score.toFixed(2)}` : "";
   says.title = card?.right === false ? `It is ${card.truth.label}` : "";
   item.querySelector(".what").textContent = [stateWords(job), job.model, ago(job.created)].filter(Boolean).join(" · ");
+  link.setAttribute("aria-label", [called(job), says.textContent, says.title, stateWords(job)].filter(Boolean).join(", "));
   item.querySelector("input").checked = selected.has(job.id);
   item.classList.toggle("failed", job.state === "failed");
   const image = item.querySelector("img.missing");

@@ -131,7 +131,7 @@ export function signed(value, digits = 3) {
 
 /** No more digits than are known, at least two. */
 export function digitsFor(margin) {
-  return margin > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(margin) + 1), 2), 5) : 4;
+  return margin > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(margin) + 1), 2), 5) : 2;
 }
 
 /** Value and 95 % interval of every color at one place, as small bars. */
@@ -178,8 +178,8 @@ export function drawScale(place, maps, scale) {
     context.fillStyle = `rgb(${colorAt(maps.stops, i / 255).map(Math.round).join(" ")})`;
     context.fillRect(i, 0, 1, 1);
   }
-  const digits = scale.high < 0.01 ? 4 : scale.high < 0.1 ? 3 : 2;
-  const told = (value) => (maps.diverging ? signed(value, digits) : value.toFixed(digits));
+  const digits = scale.high < 0.01 ? 4 : scale.high < 0.1 ? 3 : 2, tiny = Math.max(scale.high, -scale.low) < 1e-4;
+  const told = (value) => (tiny ? value.toExponential(0) : maps.diverging ? signed(value, digits) : value.toFixed(digits));
   place.replaceChildren(canvas, el("div", {},
     el("span", {}, (maps.least < scale.low ? "≤ " : "") + told(scale.low)), el("span", {}, maps.unit),
     el("span", {}, (maps.most > scale.high ? "≥ " : "") + told(scale.high))));

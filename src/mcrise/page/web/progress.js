@@ -46,13 +46,15 @@ export function showWaiting(job, rows, again) {
   byId("waiting").hidden = rows.length > 0 && job.state !== "failed";
   if (job.state === "failed") {
     byId("waiting").dataset.words = "";
-    byId("waiting").replaceChildren(el("p", { class: "problem" }, job.note || "It failed."),
+    byId("waiting").replaceChildren(...(rows.length ? [] : [picture(job)]), el("p", { class: "problem" }, job.note || "It failed."),
       ...(job.served ? [el("button", { type: "button", onclick: again }, "Try again")] : []));
   } else if (!rows.length) {
     const first = "The first map comes with the first masks.", turn = job.position === 1 ? "its turn" : `${job.position - 1} before it`;
     const words = job.n_masks ? "Drawing the maps…" : job.state === "queued" ? `Waiting for ${turn}. ${first}` : first;
     if (byId("waiting").dataset.words === words + job.id) return;
     byId("waiting").dataset.words = words + job.id;
-    byId("waiting").replaceChildren(el("img", { src: `/api/jobs/${job.id}/image.png`, alt: "The picture" }), el("p", {}, words));
+    byId("waiting").replaceChildren(picture(job), el("p", {}, words));
   }
 }
+
+const picture = (job) => el("img", { src: `/api/jobs/${job.id}/image.png`, alt: "The picture" });

@@ -22,11 +22,12 @@ export async function fetchRows(mine, { target, against, estimator }, other) {
   if (!info) return { rows, pictures, soon: 500 }; // it waits for its first masks
   const named = info.labels.indexOf(mine.info.labels[target]), [first] = rows;
   const second = await fetched(other, { target: named < 0 ? info.predicted[0].target : named });
-  const told = (one) => (job.name === mine.job.name ? one.model : one.name.length > SHORT ? `${one.name.slice(0, SHORT - 1)}…` : one.name);
+  const same = job.name === mine.job.name && job.model !== mine.job.model; // one picture, two models
+  const told = (one) => (same ? one.model : one.name.length > SHORT ? `${one.name.slice(0, SHORT - 1)}…` : one.name);
   first.label = `${first.label} · ${told(mine.job)}`;
   second.label = `${second.label} · ${told(job)}`;
   rows.push(second, difference(first, second));
-  pictures.push(pictureOf(other), pictures[0]);
+  pictures.push(same ? pictures[0] : pictureOf(other), pictures[0]);
   return { rows, pictures, soon: OPEN.includes(job.state) ? 1000 : null };
 }
 

@@ -2,15 +2,15 @@
 
 import { el, svg } from "./element.js";
 
-const WIDE = 420, HIGH = 240, LEFT = 52, BOTTOM = 34, EDGE = 8;
+const WIDE = 420, HIGH = 250, LEFT = 58, BOTTOM = 42, EDGE = 10;
 const x = (share) => LEFT + share * (WIDE - LEFT - EDGE), y = (share) => HIGH - BOTTOM - share * (HIGH - BOTTOM - EDGE);
 
 /** `points` have an id, share, score, wrong and words; `brushed` gets { x: [low, high], y: [low, high] } or null. */
 export function scatter(points, range, open, brushed) {
   const frame = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "scatter", role: "group", "aria-label": "Images by how much color matters and how sure the model is" });
   frame.append(svg("path", { class: "axis", d: `M${x(0)} ${y(1)}V${y(0)}H${x(1)}` }),
-    ...[0, 0.5, 1].flatMap((at) => [text(x(at), HIGH - 18, `${100 * at} %`, at === 1 ? "end" : "middle"), text(LEFT - 5, y(at) + 4, at.toFixed(1), "end")]),
-    text((x(0) + x(1)) / 2, HIGH - 3, "share of the map that depends on the color", "middle"),
+    ...[0, 0.5, 1].flatMap((at) => [text(x(at), HIGH - 23, `${100 * at} %`, at === 1 ? "end" : "middle"), text(LEFT - 5, y(at) + 4, at.toFixed(1), "end")]),
+    text((x(0) + x(1)) / 2, HIGH - 5, "share of the map that depends on the color", "middle"),
     svg("text", { transform: `translate(12 ${y(0.5)}) rotate(-90)`, "text-anchor": "middle" }, "score of its class"));
   const box = svg("rect", { class: "brushed" });
   frame.append(box, ...points.map((one) => svg("circle", { cx: x(one.share), cy: y(one.score), r: 4, class: one.wrong ? "dot wrong" : "dot", onclick: () => open(one.id) }, svg("title", {}, one.words))));

@@ -5,6 +5,7 @@ import { drawMap } from "./maps.js";
 import { contour } from "./outline.js";
 
 const MOST_ZOOM = 16;
+const WIDE = 2; // times as wide as high: such pictures stand one below the other
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 /**
@@ -18,7 +19,8 @@ export function makeStage(place, { moved, brush = null }) {
   function show(wanted) {
     panes = wanted;
     keep(place, panes, makePane, updatePane);
-    place.dataset.panes = panes.length;
+    place.classList.toggle("many", panes.length > 2);
+    place.classList.toggle("wide", panes.some(({ size: [height, width] }) => width > WIDE * height));
     turn();
     mark();
   }
@@ -31,7 +33,7 @@ export function makeStage(place, { moved, brush = null }) {
       svg("path", { class: "contour under" }), svg("path", { class: "contour" }),
       svg("path", { class: "region under" }), svg("path", { class: "region" }),
       svg("ellipse", { class: "pointer under" }), svg("ellipse", { class: "pointer" }),
-      svg("ellipse", { class: "reach" })));
+      svg("ellipse", { class: "reach under" }), svg("ellipse", { class: "reach" })));
     const view = el("div", { class: "view", tabindex: 0, role: "img" }, el("div", { class: "sheet" }, ...layers));
     listen(view, pane.kind);
     return el("figure", { class: `pane ${pane.kind}` }, view, el("figcaption"));
@@ -69,7 +71,7 @@ export function makeStage(place, { moved, brush = null }) {
       const reach = width / box / zoom.scale; // of one pixel of the screen
       for (const ring of figure.querySelectorAll(".pointer")) set(ring, { cx: point.across * width, cy: point.down * height, rx: 7 * reach, ry: 7 * reach });
       const size = brush?.active() && pane.kind === "picture" ? brush.reach() * width : 0;
-      set(figure.querySelector(".reach"), { cx: point.across * width, cy: point.down * height, rx: size, ry: size });
+      for (const ring of figure.querySelectorAll(".reach")) set(ring, { cx: point.across * width, cy: point.down * height, rx: size, ry: size });
       const path = pane.region ?? region;
       for (const line of figure.querySelectorAll(".region")) if (line.getAttribute("d") !== path) line.setAttribute("d", path);
     });
@@ -140,6 +142,7 @@ export function makeStage(place, { moved, brush = null }) {
       if (event.pointerType === "touch" && brush?.active() && kind === "picture") { brush.begin(placeOf(event), event); brush.end(); }
     });
     view.addEventListener("wheel", (event) => {
+      if (zoom.scale === 1 && event.deltaY > 0) return; // whole already: the page scrolls
       event.preventDefault();
       zoomBy(2 ** (-event.deltaY / 400), placeOf(event));
     }, { passive: false });

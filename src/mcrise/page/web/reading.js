@@ -1,0 +1,91 @@
+// A reading: what the maps of a class say, finding by finding, and what came of trying them.
+
+import { go } from "./address.js";
+import { askJson, query } from "./api.js";
+import { byId } from "./element.js";
+import { showFindings } from "./findings.js";
+import { around } from "./outline.js";
+
+const NOTHING = { key: "", told: null, found: [], pinned: null };
+
+/** The reading beside a stage, on which findings are outlined. */
+export function makeReading(stage) {
+  let now = NOTHING;
+  const paths = new WeakMap(); // outlines by their runs
+
+  /** Take away what was said of other maps. */
+  function clear(words = "") {
+    now = NOTHING;
+    byId("findings-block").setAttribute("aria-busy", "true");
+    for (const one of ["findings", "remarks"]) byId(one).replaceChildren();
+    byId("no-finding").hidden = true;
+    byId("trial-problem").textContent = "";
+    byId("pending").textContent = words;
+    outline(null);
+  }
+
+  /** Say why nothing is said yet. */
+  function wait(words) {
+    if (!now.told) byId("pending").textContent = words;
+  }
+
+  /** Read the maps that `key` stands for; what comes when others are looked at is left. */
+  async function load(mine, key, asked) {
+    if (now.key === key) return;
+    now = { ...now, key };
+    wait("Reading the maps of this class…");
+    try {
+      const told = await askJson(query(`jobs/${mine.id}/reading`, asked));
+      if (now.key !== key) return;
+      now = { ...NOTHING, key, told };
+      show(mine, asked);
+    } catch (error) {
+      if (now.key !== key) return;
+      now = { ...now, key: "" };
+      byId("pending").textContent = error.message;
+    }
+  }
+
+  function show(mine, asked) {
+    if (!now.told) return;
+    const { address, swatches, job } = mine;
+    byId("findings-block").removeAttribute("aria-busy");
+    byId("trial-problem").textContent = "";
+    now.found = showFindings(now.told, swatches, {
+      pinned: address.finding, tryable: job.served && asked.against === null,
+      choose: (finding) => go(finding ? { finding: finding.key, color: finding.fill } : { finding: null }),
+      hover: (runs) => outline(runs ?? now.pinned?.runs ?? null, mine.info),
+      attempt: (finding, button) => attempt(mine, asked, finding, button),
+      paint: (finding) => go({ level: "whatif", finding: finding.key, color: finding.fill }),
+    });
+    now.pinned = now.found.find((finding) => finding.key === address.finding) ?? null;
+    outline(now.pinned?.runs ?? null, mine.info);
+    byId("fill-finding").disabled = !now.found.length;
+  }
+
+  function outline(runs, info) {
+    if (runs && !paths.has(runs)) paths.set(runs, around(runs, info.size));
+    const path = runs ? paths.get(runs) : "";
+    stage.outline(path);
+    for (const line of document.querySelectorAll("#colors .region")) line.setAttribute("d", path);
+  }
+
+  async function attempt(mine, asked, finding, button) {
+    const { key } = now, { target, estimator } = asked;
+    button.disabled = true;
+    button.textContent = "Trying…";
+    try {
+      const told = await askJson(query(`jobs/${mine.id}/trials`, { target, estimator, finding: finding.key }), { method: "POST" });
+      if (now.key !== key) return;
+      now.told = told;
+      go({ finding: finding.key, color: finding.fill }, { replace: true });
+      show(mine, asked);
+    } catch (error) {
+      byId("trial-problem").textContent = error.message;
+      button.disabled = false;
+      button.textContent = "Try it";
+    }
+  }
+
+  return { clear, wait, load, show, chosen: () => now.pinned ?? now.found[0] ?? null };
+}
