@@ -16,6 +16,7 @@ from .. import told
 from ..errors import InputError
 from ..masks import MOST_CELLS
 from ..scores import check_kind
+from ..study.results import open_parquet
 from ..study.storage import Storage
 from .attempts import Answer, Answers
 from .looks import Asked, FloatArray, IntArray, Looks
@@ -181,9 +182,7 @@ def read_parts(
 
 def read_parquet(file: Storage, kinds: dict[str, str], columns: Sequence[str] | None = None) -> Any:
     """Some columns of a file, once they are known to be of the right kinds and not too long."""
-    from pyarrow.parquet import ParquetFile
-
-    opened = ParquetFile(io.BytesIO(file.read_bytes()))
+    opened = open_parquet(file)
     about = opened.metadata
     n_bytes = sum(about.row_group(n).total_byte_size for n in range(about.num_row_groups))
     if about.num_rows > MOST_ROWS or n_bytes > MOST_BYTES:
@@ -192,7 +191,7 @@ def read_parquet(file: Storage, kinds: dict[str, str], columns: Sequence[str] | 
         found = opened.schema_arrow.field(name).type
         if found != arrow_type(kinds[name]):
             raise ValueError(f"{name} of {file.name} is {found}")
-    return opened.read(list(columns or kinds))
+    return opened.read(list(columns or kinds), use_threads=False)
 
 
 def read_class(folder: Storage, target: int) -> Looks:

@@ -80,8 +80,8 @@ export function makeImage(about, { remove, like }) {
     if (!before || before.goal !== job.goal && !job.tolerance) shown.most = 0;
     tellState();
     if (before?.state !== job.state) listJobs();
-    if (!before || shown.n_masks < job.n_masks || (job.early && !shown.rows.length)) refresh();
-    if (before && OPEN.includes(before.state) && !OPEN.includes(job.state)) refresh();
+    const rests = before && OPEN.includes(before.state) && !OPEN.includes(job.state);
+    if (!shown.rows.length || shown.n_masks < job.n_masks || rests) refresh();
   }
 
   function tellState() {
@@ -109,12 +109,14 @@ export function makeImage(about, { remove, like }) {
 
   let busy = false, again = false;
 
+  const hasMaps = (mine) => Boolean(mine?.job && (mine.job.n_masks || mine.job.early));
+
   /** Fetch and draw what the address asks for; one fetch at a time, the latest wish last. */
   async function refresh() {
     again = true;
     if (busy) return;
     busy = true;
-    while (again && shown) {
+    while (again && hasMaps(shown)) { // else `news` asks again when there are some
       again = false;
       const mine = shown;
       try {
@@ -123,7 +125,6 @@ export function makeImage(about, { remove, like }) {
         if (mine === shown && error.status && error.status !== 404) toast(error.message);
       }
       if (mine !== shown) { again = true; continue; }
-      if (!mine.job) break; // its maps came before its state: `news` asks again
       if (OPEN.includes(mine.job.state)) reading.wait("Maps are read when they rest: pause it to see what they say so far.");
       const late = mine.rows.length && mine.n_masks < mine.job.n_masks;
       if (late && !again) { // an older map was at hand: the newer one is being made
