@@ -785,6 +785,24 @@ def test_keys_go_from_image_to_image_compare_and_swap(bench, page, first):
     expect(page.locator("#stage figure")).to_have_count(2)
 
 
+def test_an_image_left_while_its_maps_come_leaves_the_next_one_whole(bench, page, first):
+    """The maps of the one come while nothing is known of the other yet."""
+    (other,) = [job.id for job in bench[1].all() if job.order.name == "green/1.png"]
+    page.add_init_script(f"""
+      const now = window.fetch, late = {{ "/{first}/maps": 500, "/{other}$": 1500 }};
+      window.fetch = async (...given) => {{
+        const answer = await now(...given);
+        const [, wait] = Object.entries(late).find(([end]) => answer.url.match(end)) ?? [];
+        if (wait) await new Promise((done) => {{ setTimeout(done, wait); }});
+        return answer;
+      }};""")
+    with page.expect_response(re.compile(f"{first}/maps")):
+        page.goto(f"{bench[0]}#image/{first}")
+    page.evaluate(f"location.hash = 'image/{other}'")
+    expect(page.locator("#picture-name")).to_have_text("green/1.png")
+    expect(page.locator("#stage .map canvas.map")).to_be_visible()
+
+
 def test_a_record_whose_model_is_gone_can_still_be_read(page, tmp_path):
     with closing(Jobs(tmp_path, MODELS)) as jobs:
         job = ask_and_wait(jobs)
