@@ -162,6 +162,26 @@ def test_one_kind_of_answer_does_not_wait_for_another_but_for_its_own():
     assert made == ["reading", "reading"]
 
 
+def test_an_older_answer_is_given_at_once_only_to_who_takes_it(monkeypatch):
+    monkeypatch.setattr("mcrise.page.shelf.STALE_SECONDS", 0.0)
+    shelf, begun, go = Shelf(), threading.Event(), threading.Event()
+
+    def slow():
+        begun.set()
+        go.wait()
+        return "new"
+
+    key = ("id", "maps", 0)
+    assert shelf.get(key, 64, lambda: "old") == "old"
+    for _ in range(3):  # however many ask, it is made once
+        assert shelf.get(key, 128, slow, older=True) == "old"
+    begun.wait()
+    assert shelf.coming == {key}
+    go.set()
+    assert shelf.get(key, 128, lambda: "made again") == "new"
+    assert shelf.get(key, 192, lambda: "last") == "last"
+
+
 def test_one_finding_can_be_tried_alone_and_the_rest_stays_untried(client, jobs):
     id = finished(client, jobs, n_masks=512, mask_prob=0.5)
     untried = client.get(f"/api/jobs/{id}/reading?target=0").json()["findings"]

@@ -388,6 +388,7 @@ class Jobs:
                     if not self.open or job.state != "running":
                         break
                 else:
+                    draw(self.record(job.id), job.order)
                     reached = True
         except McriseError as error:
             job.state, job.note = "failed", str(error)
@@ -415,14 +416,12 @@ class Jobs:
 
         def show_early(record: Record) -> None:
             record.recognised = model.predict
+            draw(record, order)
             with self.changed:
-                if job.id not in self.jobs:
-                    return
-                self.hold(job.id, record)
-                seen = self.record(job.id)
-            # Whoever looks would fight the model for the cores: it waits a tenth of a second.
-            seen.chance(seen.maps(order.brief.target))
-            job.early = True
+                if job.id in self.jobs:
+                    self.hold(job.id, record)
+                    self.copies[job.id] = record  # it does not grow: the run has one of its own
+                    job.early = True
 
         known = load(path) if path.exists() else None
         grown = run(view, model, order.brief, known, show_early)
@@ -540,9 +539,19 @@ class Jobs:
                 path.unlink()
 
 
+def draw(record: Record, order: Order) -> None:
+    """Make the maps that will be looked at, which a record keeps.
+
+    Made when they are asked for, they would fight the next job's model for the cores, and all who
+    look would wait.
+    """
+    record.chance(record.maps(order.brief.target))
+
+
 def warm_up(model: Model) -> None:
     """Import, compile, start and allocate what the first map of a job would wait for."""
     side = model.geometry.size or (64, 64)
     image = np.random.default_rng(0).integers(0, 256, (*side, 3), np.uint8)
     DECODER.view(png(image), model.geometry)
-    last(steps(image, model, n_masks=1)).maps()
+    record = last(steps(image, model, n_masks=1))
+    record.chance(record.maps())

@@ -20,6 +20,7 @@ from ..record import Record
 from ..repaints import Repaint, Stroke
 from ..trials import Trial, Tried, try_reading, try_strokes
 from .decoding import LONGEST_SIDE
+from .jobs import OPEN
 from .parameters import (
     BODY,
     BYTES,
@@ -81,17 +82,22 @@ def fill(
 def maps(
     id: JobId,
     record: TheRecord,
+    jobs: TheJobs,
     shelf: TheShelf,
     target: Target = None,
     against: Target = None,
     estimator: EstimatorName = DEFAULT,
 ) -> Response:
-    """Maps for a program: see `mcrise.packing.pack`. With `against`, of the difference."""
+    """Maps for a program: see `mcrise.packing.pack`. With `against`, of the difference.
+
+    While a job runs they may be of half a second ago.
+    """
     target = record.resolve(target)
     content = shelf.get(
         (id, "maps", target, against, estimator),
         version_of(record),
         lambda: packed(record, record.maps(target, estimator, against=against)),
+        older=jobs.get(id).state in OPEN,
     )
     return Response(content, media_type="application/octet-stream")
 
