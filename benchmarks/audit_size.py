@@ -4,8 +4,11 @@
 
 What workers answer is drawn, so that only the driver is measured: it takes answers, writes pieces,
 makes tables of them, has the findings of classes tried, and makes figures and pages of it all.
+Last, the page is opened from its file in Debian's Chromium, five times.
 """
 
+import io
+import shutil
 import sys
 import tempfile
 import time
@@ -14,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from playwright.sync_api import sync_playwright
 
 from mcrise import Model
 from mcrise.auditing.looking import Look, Task, Tries
@@ -26,6 +30,8 @@ from table import report
 N_IMAGES = 5000
 N_CLASSES = 50
 STEPS = 5  # rows of the table
+ROUNDS = 5
+THUMBNAIL = (96, 96)  # as large as any
 
 
 class Drawn(Looker):
@@ -38,6 +44,8 @@ class Drawn(Looker):
             after = {one.key: (0.4, target, (0.9,) * len(one.controls)) for one in task.attempts}
             return Tries(target, 0.9, target, after)
         maps = rng.normal(0, 0.03, (1, 5, 32, 32))
+        region = np.ones((32, 32), bool)
+        region[4:-4, 4:-4] = False
         maps[..., target % 24 : target % 24 + 8, 12:20] -= 0.1
         parts = {"zone_energy": (10,), "zone_effect": (10, 5), "own_share": (12,),
                  "own_effect": (12, 5)}  # fmt: skip
@@ -46,13 +54,23 @@ class Drawn(Looker):
             "n_masks": 64, "gray": target, "hue120": target, "hue240": target, "flip": None,
             "flip_share": None, "flip_to": None, "flip_sentence": None, "righted": None,
             "righted_sentence": None, "notes": [], "n_calls": 150, "presence": 0.01, "color": 0.02,
+            "outer": "rim",
         }  # fmt: skip
         arrays: dict[str, Any] = {name: rng.random(shape) for name, shape in parts.items()}
         arrays |= {"maps": maps.astype(np.float16), "ranks": maps[0].astype(np.float16)}
         arrays |= {"errors": np.full_like(arrays["maps"], 0.03)}
         arrays["pixels"] = rng.integers(0, 256, (32, 32, 3), np.uint8)
-        arrays["thumbnail"] = rng.integers(0, 256, 900, np.uint8)
+        arrays |= {"outer_after": np.full(7, 0.9), "outer_said": np.full(7, target)}
+        arrays |= {"outer_region": np.packbits(region), "thumbnail": drawn_thumbnail(rng)}
         return Look(facts, [], arrays)
+
+
+def drawn_thumbnail(rng: np.random.Generator) -> Any:
+    """A file of a few kB, as photographs have."""
+    coarse = Image.fromarray(rng.integers(0, 256, (24, 24, 3), np.uint8))
+    out = io.BytesIO()
+    coarse.resize(THUMBNAIL).save(out, "WEBP", quality=70)
+    return np.frombuffer(out.getvalue(), np.uint8)
 
 
 def main() -> None:
@@ -92,7 +110,28 @@ def measure(data: Path, out: Path, n_images: int) -> list[dict[str, Any]]:
     for name in ("images", "maps", "attempts"):
         size = sum(file.stat().st_size for file in (out / name).rglob("*.parquet"))
         rows.append({"done": f"{name}, MB on disk", "MB now": size / 1e6})
+    page = out / "audit.html"
+    rows.append({"done": "audit.html, MB on disk", "MB now": page.stat().st_size / 1e6})
+    rows.append({"done": "audit.html opened, median", "seconds": float(np.median(opened(page)))})
     return rows
+
+
+def opened(path: Path) -> list[float]:
+    """Seconds until a browser that has never seen the page has loaded and painted all of it."""
+    waits = []
+    with sync_playwright() as playwright:
+        for _ in range(ROUNDS):
+            browser = playwright.chromium.launch(
+                executable_path=shutil.which("chromium"),
+                args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+            )
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            started = time.perf_counter()
+            page.goto(path.as_uri(), wait_until="load")
+            page.screenshot()
+            waits.append(time.perf_counter() - started)
+            browser.close()
+    return waits
 
 
 if __name__ == "__main__":
