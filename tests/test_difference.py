@@ -14,8 +14,10 @@ from mcrise.auditing.difference import (
     paired_shares,
     plot_difference,
     rate,
+    some,
     widened,
 )
+from mcrise.auditing.rules import Rule, check_rules
 from mcrise.auditing.runs import compare_runs
 from mcrise.auditing.statistics import Figure
 from mcrise.auditing.tables import read_asked
@@ -104,6 +106,50 @@ def test_noise_alone_is_no_change(audits):
     assert found.changed() == []
     assert "No place and color moves" in "\n".join(found.lines(read_asked(audits["twin"])))
     assert plot_difference(found) is None
+
+
+def test_where_too_few_images_were_compared_nothing_is_said_to_be_as_before(tmp_path):
+    few = np.arange(5)
+    pair = [
+        write_audit(tmp_path / name, [some(planted_looks(0, corner=corner), few)])
+        for name, corner in (("before", 0.0), ("after", 0.3))
+    ]
+    text = "\n".join(compare_audits(*pair).lines(read_asked(pair[0])))
+    assert "No class has images enough to tell where the score moves otherwise" in text
+    assert "No place and color" not in text
+
+
+def test_images_that_are_decided_otherwise_are_counted(tmp_path):
+    """Without truths: 24 of a class, of which 14 are of another for the second model."""
+    both = [replace(planted_looks(k), truth=np.full(24, -1)) for k in (0, 1)]
+    other = replace(both[1], names=tuple(f"other {n}" for n in range(24)))
+    mixed = some(both[0], np.arange(10)), joined_with(other, some(both[0], np.arange(10, 24)))
+    pair = write_audit(tmp_path / "before", [both[0], other]), write_audit(tmp_path / "now", mixed)
+    for folder in pair:  # in the order of their names
+        note = json.loads((folder / "audit.json").read_text())
+        note["images"].sort()
+        (folder / "audit.json").write(json.dumps(note).encode())
+    found = compare_audits(*pair)
+    assert (found.overall.n, found.overall.n_left_out) == (34, 14)
+    assert (
+        "34 images, each with itself (14 more are decided otherwise"
+        in found.lines(read_asked(pair[0]))[0]
+    )
+    change = Rule(1, "gray", classes=("all",), at_least=-0.6, change=True)
+    (judged,) = check_rules(pair[1], [change], pair[0])
+    assert judged.sentence.startswith("all images but 14 that are decided otherwise now: ")
+
+
+def joined_with(looks, more):
+    """Images of one class, and some that are of it for another model."""
+    rows = {
+        name: np.concatenate([value, getattr(more, name)])
+        if isinstance(value, np.ndarray)
+        else value + getattr(more, name)
+        for name, value in vars(looks).items()
+        if isinstance(value, np.ndarray | tuple)
+    }
+    return replace(looks, **{**rows, "image": np.arange(len(rows["image"]))})
 
 
 def test_what_images_differ_in_drops_out(tmp_path):

@@ -11,7 +11,14 @@ import pytest
 from mcrise.auditing import attempts, statistics
 from mcrise.auditing.attempts import Answer, half_of, regions_to_try
 from mcrise.auditing.basics import BASICS
-from mcrise.auditing.figures import Figures, exceeds, make_figures, read_figures, write_figures
+from mcrise.auditing.figures import (
+    Figures,
+    exceeds,
+    make_figures,
+    read_figures,
+    with_findings,
+    write_figures,
+)
 from mcrise.auditing.looks import RASTER
 from mcrise.auditing.outer import outer_finding
 from mcrise.auditing.sentences import five_sentences, summary
@@ -111,11 +118,11 @@ def test_a_share_of_what_may_be_nothing_may_be_anything():
 
 
 @pytest.mark.parametrize("hits", [np.ones(20, bool), np.arange(20) < 15])
-def test_a_share_has_wilsons_interval(hits):
+def test_a_share_has_the_exact_interval(hits):
     from scipy.stats import binomtest
 
     figure = statistics.share(hits, np.arange(20))
-    want = binomtest(int(hits.sum()), 20).proportion_ci(method="wilson")
+    want = binomtest(int(hits.sum()), 20).proportion_ci(method="exact")
     assert (figure.low, figure.high) == pytest.approx((want.low, want.high), abs=1e-4)
 
 
@@ -370,7 +377,7 @@ def test_a_patch_like_any_other_is_hardly_ever_confirmed():
             (one.image, one.key): Answer(0.8, here[one.image][0], 0, tuple(here[one.image][1:]))
             for one in to_try
         }
-        confirmed += attempts.confirm(looks, to_try, answers).verdict == "confirmed"
+        confirmed += confirm(looks, to_try, answers).verdict == "confirmed"
     assert confirmed <= 10  # 5 %
 
 
@@ -378,7 +385,46 @@ def test_what_raises_a_score_that_is_at_the_top_has_no_room():
     looks = make_looks(patch_maps(corner(), [0.1] * 5))
     to_try = regions_to_try(looks, ASKED, 0)
     answers = {(one.image, one.key): Answer(0.99, 0.99, 0, (0.99,) * 9) for one in to_try}
-    assert attempts.confirm(looks, to_try, answers).verdict == "no room"
+    assert confirm(looks, to_try, answers).verdict == "no room"
+    assert attempts.confirm(looks, to_try, answers, "any").verdict == "not confirmed"  # no top
+
+
+def confirm(looks, to_try, answers):
+    return attempts.confirm(looks, to_try, answers, "probability")
+
+
+def test_images_are_tried_of_as_many_groups_as_there_are():
+    """Ten long tracks and two of a single frame: these count as much as the others."""
+    group = np.array([*np.arange(10).repeat(12), 10, 11])
+    looks = make_looks(patch_maps(corner(), [-0.1] * 5, n=122), group=group)
+    for seed in range(20):
+        half = half_of(group, seed)
+        for side in (0, 1):
+            images = attempts.tried_images(looks, half == side, seed)
+            assert len(images) == attempts.MAX_TRIED
+            assert set(group[images]) == set(group[half == side])
+
+
+def test_of_a_place_that_moves_the_score_both_ways_the_larger_way_is_tried():
+    """White raises it a little and surely, black lowers it a lot and less surely."""
+    maps = patch_maps(corner(), [0, 0, 0, 0.05, 0])
+    strong = rng(3).standard_normal((24, 1))
+    maps[:, 4, corner()] -= 0.5 + 0.4 * strong
+    looks = make_looks(maps)
+    assert {(one.fill, one.sign) for one in regions_to_try(looks, ASKED, 0)} == {(4, -1)}
+
+
+@pytest.mark.parametrize("shift", [0.0, 50.0])
+def test_what_is_a_small_change_of_any_score_is_not_told_by_where_its_zero_is(shift):
+    """The corner moves it by 0.05, and other places by 6: logits that are shifted say the same."""
+    looks = make_looks(patch_maps(corner(), [-0.1] * 5))
+    to_try = regions_to_try(looks, ASKED, 0)
+    noise = 0.001 * rng(4).standard_normal(24)
+    said = [Answer(shift, shift - 0.05 + noise[one.image], 0, (shift,) * 9) for one in to_try]
+    answers = {(one.image, one.key): answer for one, answer in zip(to_try, said, strict=True)}
+    assert attempts.confirm(looks, to_try, answers, "any").verdict == "confirmed"
+    answers[0, "elsewhere"] = Answer(shift, shift - 6, 1, ())
+    assert attempts.confirm(looks, to_try, answers, "any").verdict == "not confirmed"
 
 
 # ---- what lies outside, painted as a whole
@@ -629,12 +675,38 @@ def test_sentences_are_true_of_an_audit_that_has_nothing_to_show():
 def test_sentences_are_true_of_one_image():
     figures = make_figures(ASKED, [make_looks(patch_maps(corner(), [-0.1] * 5, n=1))])
     told = five_sentences(ASKED, figures)
-    assert told[0].startswith("The model is right on 100 % [21, 100] of 1 image")
+    assert told[0].startswith("The model is right on 100 % [3, 100] of 1 image")
+    assert told[4].startswith("No class has images enough to tell which is decided unlike")
     assert (
         told[3]
         == "No class has images enough for findings over images (1 class had too few images)."
     )
     assert "nan" not in " ".join(summary(ASKED, figures))
+
+
+def test_a_model_that_depends_on_nothing_was_painted_outside_all_the_same():
+    looks = replace(outside([0.0] * 5), presence=np.zeros(24), color=np.zeros(24))
+    told = five_sentences(ASKED, make_figures(ASKED, [looks]))[2]
+    assert told.startswith("Painted over whole in the color that does most (")
+    assert ") what lies outside of the object changes 0 % [0, 14] of decisions" in told
+
+
+def test_labels_mark_nothing_up_in_the_summary():
+    asked = replace(ASKED, labels=("<img src=x>", "**b** [c](d)", "e"))
+    looks = [make_looks(patch_maps(corner(), [-0.1] * 5), target=target) for target in (0, 1)]
+    text = "\n".join(summary(asked, make_figures(asked, looks)))
+    assert "&lt;img src=x>" in text
+    assert [mark for mark in ("<img", "**b**", "](d)") if mark in text] == []
+    assert "\n## &lt;img src=x>\n" in text
+
+
+def test_a_place_that_does_as_much_comes_before_all_of_what_lies_outside():
+    found = tried(-0.4, 0.0).findings[0]
+    whole = replace(found, z=None, change=Figure(-0.42, -0.45, -0.39, 24))
+    stop = tried(-0.4, 0.0)
+    assert with_findings(stop, [whole, found]).findings == (found, whole)
+    whole = replace(whole, change=Figure(-0.6, -0.65, -0.55, 24))
+    assert with_findings(stop, [found, whole]).findings == (whole, found)
 
 
 def test_a_confirmed_finding_heads_the_fourth_sentence():

@@ -67,16 +67,26 @@ def test_an_interval_on_one_side_of_the_limit_decides(low, high, state):
         (6, 6, {"at_most": 0.9}),
     ],
 )
-def test_so_many_more_images_would_tell_of_a_share_as_the_same_share_of_more_does(hits, n, limit):
+@pytest.mark.parametrize("n_rows", [1, 43])
+def test_so_many_more_images_would_tell_of_a_share_as_the_same_share_of_more_does(
+    hits, n, limit, n_rows
+):
     asked = rule(measure="accuracy", **limit)
-    state, more = decide(asked, share(np.arange(n) < hits, np.arange(n)), 1)
+    state, more = decide(asked, share(np.arange(n) < hits, np.arange(n)), n_rows)
     assert state == "undecided"
     later, before = ((n + more) * factor for factor in (1.0, 0.8))
     told = [
-        decide(asked, share(np.arange(round(m)) < round(m * hits / n), np.arange(round(m))), 1)[0]
+        decide(
+            asked, share(np.arange(round(m)) < round(m * hits / n), np.arange(round(m))), n_rows
+        )[0]
         for m in (before, later)
     ]
     assert told[0] == "undecided" != told[1]
+
+
+def test_one_image_violates_no_share_that_it_would_miss_one_time_in_five():
+    wrong = share(np.zeros(1, bool), np.arange(1))
+    assert decide(rule(measure="accuracy", at_most=None, at_least=0.8), wrong, 1)[0] == "undecided"
 
 
 def test_both_limits_count():
@@ -105,7 +115,7 @@ def test_a_planted_corner_violates_in_its_class_alone_and_the_twin_holds(audits)
     found = run(audits, "shortcut", CLEAN)
     assert found.exit_code == 3
     assert found.output.count("violated") == 1
-    assert "'stop': the change of the score by yellow on the lower right" in found.output
+    assert "'stop': the change of the score by yellow under masks, on average" in found.output
     found = run(audits, "twin", CLEAN)
     assert (found.exit_code, found.output.splitlines()[0]) == (0, "HOLDS: the corner is ignored")
 

@@ -23,7 +23,7 @@ def test_a_model_that_looks_at_the_corner_is_caught_within_a_few_images():
         assert_ignores(model, PHOTOS, zone="lower right", colors="red,black")
     assert caught.value.seen.low > 0.05
     assert caught.value.seen.n_images <= 5
-    assert model.n_images == caught.value.seen.n_calls == 5 * caught.value.seen.n_images
+    assert model.n_images == caught.value.seen.n_calls == 6 * caught.value.seen.n_images
 
 
 def test_the_same_model_ignores_the_opposite_corner_and_a_zone_just_beside():
@@ -112,6 +112,15 @@ def test_the_interval_holds_the_mean_at_every_look_in_nineteen_of_twenty(truth):
         ({"zone": (0.0, 0.0, 0.001, 1.0)}, "The zone is empty"),
         ({"zone": [np.ones((32, 32), bool)]}, "1 masks came for 60 images"),
         ({"zone": "rim", "at_most": 1.5}, "at_most is 1.5"),
+        ({"zone": "rim", "at_most": "0.05"}, "at_most is '0.05'"),
+        ({"zone": "rim", "seed": -1}, "The seed is -1"),
+        ({"zone": "rim", "save": ROOT}, "that is a folder"),
+        ({"zone": "rim", "images": Path("stop.png")}, r"put it into \[\]"),
+        ({"zone": "rim", "target": True}, "The target is True"),
+        ({"zone": "rim", "target": 1.0}, "The target is 1.0"),
+        ({"zone": []}, r"The zone is \[\], but a name"),
+        ({"zone": None}, "The zone is None, but a name"),
+        ({"zone": [0.7, 0.7, 0.6, 1.0]}, "is no part of an image"),
         ({"zone": "rim", "images": []}, "No images were given"),
         ({"zone": "rim", "target": 7}, "classes 0 to 1"),
         ({"zone": "rim", "target": "stop"}, "The model has no class 'stop'"),
@@ -121,6 +130,17 @@ def test_the_interval_holds_the_mean_at_every_look_in_nineteen_of_twenty(truth):
 def test_what_cannot_be_asked_is_a_sentence(given, sentence):
     with pytest.raises(InputError, match=sentence):
         assert_ignores(**{"model": CORNER, "images": PHOTOS, **given})
+
+
+def test_a_model_that_answers_differently_each_time_is_told_from_one_that_depends_on_the_zone():
+    random = np.random.default_rng(0)
+
+    def model(images):
+        red = np.clip(0.5 + 0.05 * random.standard_normal(len(images)), 0, 1)
+        return np.stack([red, 1 - red], axis=1)
+
+    with pytest.raises(InputError, match="differently each time"):
+        assert_ignores(model, (one for one in PHOTOS), zone="rim")
 
 
 def test_the_example_in_the_docs_runs(tmp_path, monkeypatch):

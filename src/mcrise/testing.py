@@ -7,13 +7,14 @@ Ramdas, 2020 and 2024). So it stops as soon as it can tell, and with the last im
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from .auditing.zones import KNOWN, Box, Zone, parse_box
 from .claims import join
@@ -31,6 +32,7 @@ __all__ = ["NotIgnored", "Seen", "assert_ignores"]
 CONFIDENCE = 0.95  # that the verdict is right
 CANDIDATES = np.linspace(0, 1, 2001)  # means that are ruled out one by one
 BOLDEST = 0.9  # share of its capital that a bet may risk
+JITTER = 1e-3  # of a score: what rounding may make of one image asked about twice
 PARTS = (8, 8)  # cells, some of which are painted where a part of the zone is
 
 ZoneLike = str | Box | NDArray[np.bool_] | Sequence[NDArray[np.bool_]]
@@ -71,7 +73,7 @@ class NotIgnored(AssertionError):
 
 def assert_ignores(
     model: Any,
-    images: Sequence[Any],
+    images: Iterable[Any],
     *,
     zone: ZoneLike,
     colors: str | Sequence[Any] = "rgbwk",
@@ -97,9 +99,16 @@ def assert_ignores(
     NotIgnored
         An AssertionError with the sentence, `seen`, and the worst `image` as it is and painted.
     """
-    if not 0 < at_most < 1:
-        raise InputError(f"at_most is {at_most}, but a change between 0 and 1 is needed.")
-    if not len(images):
+    if not is_number(at_most) or not 0 < at_most < 1:
+        raise InputError(f"at_most is {at_most!r}, but a change between 0 and 1 is needed.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"The seed is {seed!r}, but a whole number from 0 on is needed.")
+    if save is not None and Path(save).is_dir():
+        raise InputError(f"The worst image cannot be saved as {save}: that is a folder.")
+    if isinstance(images, str | Path | Image.Image):
+        raise InputError(f"images is {images!r:.60}, but a list of them is needed: put it into [].")
+    images = list(images)
+    if not images:
         raise InputError("No images were given: give at least one.")
     opened, fills = load_model(model), parse_fills(colors)
     if opened.kind == "any":
@@ -172,8 +181,17 @@ def largest_change(
     pixels = view.pixels
     strokes = [Stroke(part, f) for part in (region, some_of(region, random)) for f in fills]
     painted = [Repaint((stroke,)).render(pixels, (1, 1)) for stroke in strokes]
-    scores = model(np.stack([pixels, *painted]))
+    # The image as it is comes twice: a model that answers differently each time has changed
+    # nothing by as much as that.
+    scores = model(np.stack([pixels, *painted, pixels]))
+    again, scores = scores[-1], scores[:-1]
     index = class_of(model, target, scores)
+    if abs(float(again[index] - scores[0, index])) > JITTER:
+        raise InputError(
+            f"The model answers {view.name or f'image {number}'} differently each time "
+            f"({scores[0, index]:.3f}, then {again[index]:.3f}), so a change tells nothing of the "
+            "zone: switch off what is random in it (dropout, augmentation)."
+        )
     changes = np.abs(scores[1:, index] - scores[0, index])
     most = int(changes.argmax())
     label = model.labels[index] if model.labels else f"class {index}"
@@ -182,7 +200,7 @@ def largest_change(
         f"{scores[most + 1, index]:.2f} painted {strokes[most].fill.name}"
     )
     picture = whole_pixels(np.concatenate([pixels, painted[most]], axis=1))
-    return Change(min(float(changes[most]), 1.0), words, picture, len(scores))
+    return Change(min(float(changes[most]), 1.0), words, picture, len(scores) + 1)
 
 
 def class_of(model: Model, target: int | str | None, scores: NDArray[np.float32]) -> int:
@@ -195,6 +213,8 @@ def class_of(model: Model, target: int | str | None, scores: NDArray[np.float32]
                 f"The model has no class {target!r}: give one of its labels, or its index."
             )
         return known.index(target)
+    if isinstance(target, bool) or not isinstance(target, int | np.integer):
+        raise InputError(f"The target is {target!r}, but a label or an index is needed.")
     if not 0 <= target < scores.shape[1]:
         raise InputError(
             f"The target is {target}, but the model has classes 0 to {scores.shape[1] - 1}."
@@ -214,6 +234,8 @@ def region_of(
     one: Any = zone
     if isinstance(zone, str) or is_box(zone):
         one = box_region(as_zone(zone), size)
+    elif not isinstance(zone, list | tuple | np.ndarray) or not len(zone):
+        raise InputError(f"The zone is {zone!r:.60}, but a name, a box or masks are needed.")
     elif np.ndim(zone[0]) == 2:
         if len(zone) != n_images:
             raise InputError(f"{len(zone)} masks came for {n_images} images: give one for each.")
@@ -230,11 +252,15 @@ def region_of(
 
 
 def is_box(zone: Any) -> bool:
-    return isinstance(zone, tuple) and all(isinstance(end, int | float) for end in zone)
+    return isinstance(zone, list | tuple) and len(zone) > 0 and all(map(is_number, zone))
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def as_zone(zone: Any) -> Zone:
-    if isinstance(zone, tuple):
+    if not isinstance(zone, str):
         zone = ":".join(map(str, zone))
     if zone in ZONES:
         return ZONES[zone]

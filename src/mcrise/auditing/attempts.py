@@ -6,6 +6,7 @@ a finding is confirmed is then asked of the other half, whose images had no part
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -103,9 +104,15 @@ def tries(
 
 
 def tried_images(looks: Looks, some: BoolArray, seed: int) -> list[int]:
-    """The numbers of at most MAX_TRIED of some images."""
-    numbers = looks.image[some]
-    chosen = np.random.default_rng((seed, looks.target)).permutation(len(numbers))[:MAX_TRIED]
+    """The numbers of at most MAX_TRIED of some images, of as many groups as there are."""
+    numbers, group = looks.image[some], looks.group[some]
+    shuffled = np.random.default_rng((seed, looks.target)).permutation(len(numbers))
+    turns: Counter[int] = Counter()
+    rounds = []  # how many of its group come before an image
+    for n in shuffled.tolist():
+        rounds.append(turns[int(group[n])])
+        turns[int(group[n])] += 1
+    chosen = shuffled[np.argsort(rounds, kind="stable")][:MAX_TRIED]
     return sorted(numbers[chosen].tolist())
 
 
@@ -143,28 +150,26 @@ class Confirmation:
     flipped: Figure | None = None  # share of decisions changed
 
 
-def judge(looks: Looks, attempts: Sequence[Attempt], answers: Answers) -> Confirmation:
+def judge(looks: Looks, attempts: Sequence[Attempt], answers: Answers, kind: str) -> Confirmation:
     """Whether a region found on all images is a finding, and whether that holds in others.
 
     Each half that bears its own region out, painted, is then held against the other half.
     """
     if attempts and not any((one.image, one.key) in answers for one in attempts):
         return Confirmation("untried")
-    borne_out = {
-        source
+    own = [
+        confirm(looks, [one for one in attempts if one.found_in == source and not one.fresh],
+                answers, kind).verdict
         for source in (0, 1)
-        if confirm(
-            looks, [one for one in attempts if one.found_in == source and not one.fresh], answers
-        ).verdict
-        == "confirmed"
-    }
-    if not borne_out:
-        return Confirmation("under masks only")
-    fresh = [one for one in attempts if one.fresh and one.found_in in borne_out]
-    return confirm(looks, fresh, answers)
+    ]  # fmt: skip
+    if "confirmed" not in own:
+        few = "too few images" in own
+        return Confirmation("too few images" if few else "under masks only")
+    fresh = [one for one in attempts if one.fresh and own[one.found_in] == "confirmed"]
+    return confirm(looks, fresh, answers, kind)
 
 
-def confirm(looks: Looks, attempts: Sequence[Attempt], answers: Answers) -> Confirmation:
+def confirm(looks: Looks, attempts: Sequence[Attempt], answers: Answers, kind: str) -> Confirmation:
     """Whether painting a region does what was found, in the images of these attempts.
 
     Confirmed: the score moves as expected (95 %), by a tenth of it at least, and by more than with
@@ -182,17 +187,17 @@ def confirm(looks: Looks, attempts: Sequence[Attempt], answers: Answers) -> Conf
     painted = tuple(sorted({one.fill for one, _ in said}))
     before = np.array([answer.before for _, answer in said])
     changes = np.array([answer.after for _, answer in said]) - before
-    change = mean(changes, group)
+    change = mean(changes, group, ends_of(kind))
     assert change is not None
     after = np.array([answer.predicted for _, answer in said])
     flipped = share(after != looks.predicted[rows], group)
     if len(np.unique(group)) < FEWEST // 2:
         return Confirmation("too few images", painted, change, None, flipped)
     there = strongest_control(said, before)
-    control = mean(there, group)
-    little = abs(change.value) < LITTLE * abs(before.mean())
+    control = mean(there, group, ends_of(kind))
+    little = abs(change.value) < LITTLE * size_of_scores(before, answers, kind)
     if little or not (sign * change.value > 0 and change.excludes_zero):
-        full = sign > 0 and NO_ROOM <= before.mean() <= 1
+        full = sign > 0 and kind != "any" and before.mean() >= NO_ROOM
         return Confirmation(
             "no room" if full else "not confirmed", painted, change, control, flipped
         )
@@ -201,6 +206,22 @@ def confirm(looks: Looks, attempts: Sequence[Attempt], answers: Answers) -> Conf
         return Confirmation("no control possible", painted, change, None, flipped)
     verdict = "confirmed" if beyond.low > 0 else "not specific"
     return Confirmation(verdict, painted, change, control, flipped)
+
+
+def size_of_scores(before: FloatArray, answers: Answers, kind: str) -> float:
+    """What a change is large or small beside.
+
+    Scores that may be anything have no zero: theirs is the range of all that the model said.
+    """
+    if kind != "any":
+        return abs(float(before.mean()))
+    said = [(one.before, one.after) for one in answers.values()]
+    return float(np.ptp(said))
+
+
+def ends_of(kind: str) -> tuple[float, float] | None:
+    """Beyond which no score can change."""
+    return None if kind == "any" else (-1.0, 1.0)
 
 
 def strongest_control(

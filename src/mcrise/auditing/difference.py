@@ -81,6 +81,8 @@ class ClassChange(ByContent):
     zone_effect: dict[str, dict[str, Change]]  # by zone and fill
     findings: tuple[ClassFinding, ...] = ()  # of the difference of the maps, the largest first
     maps: tuple[Maps, ...] = ()  # before, after, difference
+    too_few: str | None = None  # why its maps were not compared
+    n_left_out: int = 0  # images that the two audits have in different classes
 
     @property
     def largest(self) -> float:
@@ -106,7 +108,11 @@ class Difference(ByContent):
     def lines(self, asked: Asked) -> list[str]:
         """To print."""
         whole = self.overall
-        out = [f"From {self.before} to {self.after}, {whole.n:,} images, each with itself:"]
+        left = f" ({whole.n_left_out:,} more are decided otherwise and left out)"
+        out = [
+            f"From {self.before} to {self.after}, {whole.n:,} images, each with itself"
+            f"{left * bool(whole.n_left_out)}:"
+        ]
         told = [
             f"- {finding_sentence(finding, one.label, asked)}"
             for one in self.changed()
@@ -115,8 +121,16 @@ class Difference(ByContent):
         out += told[:MOST_TOLD]
         if len(told) > MOST_TOLD:
             out.append(f"- and {len(told) - MOST_TOLD} more.")
-        if not told:
-            out.append("- No place and color moves the score of a class otherwise than before.")
+        few = sum(one.too_few is not None for one in self.classes)
+        if few == len(self.classes):
+            out.append("- No class has images enough to tell where the score moves otherwise.")
+        elif not told:
+            but = f" ({few} more had too few images)" if few else ""
+            n = len(self.classes) - few
+            out.append(
+                f"- No place and color moves the score otherwise than before, in {n} "
+                f"class{'es' * (n > 1)}{but}."
+            )
         figures = [*self.sure_changes()]
         out += [f"- {line}" for line in figures[:MOST_TOLD]]
         if len(figures) > MOST_TOLD:
@@ -204,12 +218,14 @@ def compared(before: Storage, after: Storage) -> Difference:
         label = asked.label(target)
         tests = differences(one, other)
         found: tuple[ClassFinding, ...] = ()
-        if too_few(len(one), len(np.unique(one.group))) is None:
+        few = too_few(len(one), len(np.unique(one.group)))
+        if few is None:
             own = np.max([largest_by_chance(test, SEED) for test in tests], axis=0)
             largest = np.maximum(largest, own) if largest.size else own
             found = findings(tests, threshold(own), asked)
         maps = drawn(one, other, asked, label)
-        made.append(replace(change_of(one, other, asked, label), findings=found, maps=maps))
+        change = change_of(one, other, asked, label)
+        made.append(replace(change, findings=found, maps=maps, too_few=few))
         numbers[0].append(without_maps(one))
         numbers[1].append(without_maps(other))
     if not made:
@@ -223,6 +239,8 @@ def compared(before: Storage, after: Storage) -> Difference:
         for one in made
     ]
     overall = change_of(joined(numbers[0]), joined(numbers[1]), asked, "all classes")
+    n_there = sum(len(read_class(before, target)) for target in class_numbers(before))
+    overall = replace(overall, n_left_out=n_there - overall.n)
     models = (read_asked(folder).title for folder in (before, after))
     return Difference(tuple(made), overall, limit, *models)
 

@@ -185,7 +185,7 @@ def class_findings(
     for one, own in zip(found, attempts, strict=True):
         finding = describe(looks, one)
         if answers is not None:
-            finding = replace(finding, **vars(judge(looks, own, answers)))
+            finding = replace(finding, **vars(judge(looks, own, answers, asked.kind)))
         told.append(replace(finding, sentence=finding_sentence(finding, asked)))
     if whole := outer_finding(looks, asked, seed):
         told.append(replace(whole, sentence=outer_sentence(whole, asked)))
@@ -205,11 +205,29 @@ def exceeds(finding: ClassFinding, limit: float, n_classes: int) -> bool:
 
 
 def with_findings(one: ClassFigures, found: Sequence[ClassFinding]) -> ClassFigures:
-    """Confirmed ones first, and those apart that only masks show."""
-    order = sorted(found, key=lambda one: (one.verdict != "confirmed", -one.weight))
+    """Confirmed ones first, and those apart that only masks show.
+
+    All of what lies outside comes after a place in it that does as much.
+    """
+    places = [one for one in found if one.z is not None and one.verdict == "confirmed"]
+    order = sorted(
+        found,
+        key=lambda one: (
+            one.verdict != "confirmed",
+            any(does_as_much(place, one) for place in places),
+            -one.weight,
+        ),
+    )
     only = [finding for finding in order if finding.verdict == "under masks only"]
     told = [finding for finding in order if finding not in only]
     return replace(one, findings=tuple(told), under_masks=tuple(only))
+
+
+def does_as_much(place: ClassFinding, whole: ClassFinding) -> bool:
+    """Whether painting a place moves the score as far as painting all of what lies outside."""
+    if whole.z is not None or place.sign != whole.sign or not whole.change:
+        return False
+    return place.weight >= min(abs(whole.change.low), abs(whole.change.high))
 
 
 def figures_of(looks: Looks, asked: Asked, label: str) -> ClassFigures:

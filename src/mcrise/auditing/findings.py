@@ -23,12 +23,13 @@ from ..reading import MINOR, find_regions, place_of
 from ..told import number as float_of
 from ..told import text
 from .basics import BASICS, basic_colors
-from .looks import Asked, BoolArray, Looks
+from .looks import Asked, BoolArray, FloatArray, Looks
 from .plain import region_of
 from .statistics import FLOATS, Figure, count, largest_by_flips, mean, z_maps
 
 FEWEST = 12  # images, or groups of them: with fewer, flipping signs can tell nothing
 LARGEST = 0.1  # of the image: a region that is larger fits nowhere else as a control
+TOLD = 2.0  # |z| of a fill that is told from nothing
 CORE = 0.8  # of the peak: where the own color of a place is looked at
 MOSTLY = 0.5  # of the images have it: then a place has a color of its own
 ALL_IMAGES = slice(None)
@@ -141,15 +142,22 @@ def candidates(
     """Where the mean map of some images exceeds a limit of |z|, highest first."""
     z = z_maps(looks.tested[some], looks.group[some])
     middle = looks.maps[some].mean(axis=0)
-    return [
-        Candidate(
-            region,
-            sign,
-            float((sign * z[:, region]).max()),
-            middle[:, region].mean(axis=1, dtype=np.float64),
-        )
-        for region, sign in find_regions(middle, z.astype(np.float32), limit, cell, LARGEST)
-    ]
+    regions = find_regions(middle, z.astype(np.float32), limit, cell, LARGEST)
+    return [candidate(region, sign, z, middle) for region, sign in regions]
+
+
+def candidate(region: BoolArray, sign: int, z: FloatArray, middle: FloatArray) -> Candidate:
+    """A region and the way that the score moves most there.
+
+    Where one fill raises it and another lowers it, the surer one need not be the one that matters:
+    that a region counts is known from either, so the other only has to be told from nothing.
+    """
+    effects = middle[:, region].mean(axis=1, dtype=np.float64)
+    ways = np.sign(effects)
+    told = (ways[:, None] * z[:, region]).max(axis=1) > TOLD
+    if told.any():
+        sign = int(ways[np.where(told, np.abs(effects), -1.0).argmax()])
+    return Candidate(region, sign, float(np.abs(z[:, region]).max()), effects)
 
 
 def describe(looks: Looks, found: Candidate) -> ClassFinding:

@@ -16,7 +16,7 @@ import numpy as np
 from ..claims import sentence_case
 from ..content import ByContent
 from ..told import text
-from .attempts import half_of
+from .attempts import ends_of, half_of
 from .basics import BASICS, basic_colors
 from .findings import MOSTLY, ClassFinding, moving, names, size
 from .looks import Asked, BoolArray, FloatArray, IntArray, Looks
@@ -122,12 +122,15 @@ def finding_of(
     middle = [shown.moved[half != side, :n_fills].mean(axis=0) for side in (0, 1)]
     chosen = np.array([(sign * one).argmax() for one in middle])
     own = np.arange(len(half)), chosen[half]
-    change, flipped = mean(shown.moved[own], group), share(shown.flips[own], group)
+    change = mean(shown.moved[own], group, ends_of(asked.kind))
+    flipped = share(shown.flips[own], group)
     assert change is not None
     assert flipped is not None
-    moves = abs(change.value) >= SMALL * abs(shown.score.mean())
-    seen = abs(change.value) >= (0 if asked.kind == "any" else UNSEEN)
-    if sign * change.value <= 0 or not (flipped.low >= FEW_FLIPS or (moves and seen)):
+    if asked.kind == "any":  # such scores have no zero: what all that was said ranges over
+        moves = abs(change.value) >= SMALL * np.ptp(shown.moved + shown.score[:, None])
+    else:
+        moves = abs(change.value) >= max(SMALL * abs(shown.score.mean()), UNSEEN)
+    if sign * change.value <= 0 or not (flipped.low >= FEW_FLIPS or moves):
         return None
     effects = tuple(e for k in range(n_fills) if (e := mean(shown.moved[:, k], group)))
     fill = int((sign * np.array([effect.value for effect in effects])).argmax())

@@ -31,7 +31,7 @@ from ..told import toml
 from .difference import Change, ClassChange, compare_audits, place_name
 from .figures import ClassFigures, Figures, read_figures
 from .looks import Asked
-from .statistics import Figure, widened, wilson
+from .statistics import Figure, share_ends, widened
 from .tables import read_asked
 
 State = Literal["holds", "violated", "undecided"]
@@ -43,7 +43,7 @@ SHARES = ("accuracy", "gray", "hue120", "hue240", "outer_flips")  # of images
 MEASURES = {  # what they are called in a sentence
     "color_share": "the share of the effect that is color",
     "zone_share": "the share of the effect in {zone}",
-    "zone_effect": "the change of the score by {fill} on {zone} under masks",
+    "zone_effect": "the change of the score by {fill} under masks, on average over {zone},",
     "accuracy": "the share decided rightly",
     "gray": "the share decided rightly in gray",
     "hue120": "the share decided rightly with hues turned by 120 degrees",
@@ -164,7 +164,7 @@ def overall_state(judged: Sequence[Judged]) -> State:
 def read_rules(path: Path) -> tuple[list[Rule], str | None]:
     """The rules of a TOML file, and which other audit they compare with, if any."""
     try:
-        content = toml(path.read_text(encoding="utf-8"))
+        content = toml(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"The rules {path} cannot be read ({error.strerror}).") from None
     except ValueError as error:
@@ -322,12 +322,17 @@ def rows_of(
     for label, one in chosen:
         for fill in fills:
             noun = MEASURES[rule.measure].format(zone=place_name(rule.zone or ""), fill=fill)
+            if figures.overall.accuracy is None and rule.measure != "accuracy":
+                noun = noun.replace("decided rightly", "decided as it is in color")
             if one is None:
                 yield Row(label, noun, None, "there are no images of it")
                 continue
             figure, verb = figure_of(rule, fill, one), "is"
             if rule.change:
-                change = changed(rule, fill, changes.get(one.target))
+                both = changes.get(one.target)
+                if both and both.n_left_out:
+                    label = f"all images but {both.n_left_out:,} that are decided otherwise now"
+                change = changed(rule, fill, both)
                 figure, verb = change.by if change else None, "has changed by"
                 if change and rule.measure == "zone_effect":
                     figure = change_of_size(change)
@@ -409,7 +414,7 @@ def decide(rule: Rule, figure: Figure, n_rows: int) -> tuple[State, int | None]:
     if all(high <= limit for limit, (_, high), _, _ in sides):
         return "holds", None
     if rule.measure in SHARES and not rule.change:
-        return "undecided", more_for_share(rule, figure)
+        return "undecided", more_for_share(rule, figure, n_rows)
     needed = 0.0
     for limit, (_, high), (wide_low, _), value in sides:
         if high > limit:
@@ -421,18 +426,26 @@ def decide(rule: Rule, figure: Figure, n_rows: int) -> tuple[State, int | None]:
     return "undecided", None if more > MOST_IMAGES else rounded(more)
 
 
-def more_for_share(rule: Rule, figure: Figure) -> int | None:
+def more_for_share(rule: Rule, figure: Figure, n_rows: int) -> int | None:
     """How many more images would tell, if as large a share of them are hits."""
     n, each = figure.n, figure.n / max(figure.n_groups or figure.n, 1)
     while n < MOST_IMAGES:
         n = math.ceil(1.1 * n)
-        low, high = wilson(figure.value, n / each, round(n / each))
-        over = rule.at_most is not None and low > rule.at_most
-        under = rule.at_least is not None and high < rule.at_least
-        most_held = rule.at_most is None or high <= rule.at_most
-        if over or under or (most_held and (rule.at_least is None or low >= rule.at_least)):
+        n_groups = round(n / each)
+        low, high = share_ends(figure.value, n / each, n_groups)
+        then = Figure(figure.value, low, high, n, n_groups)
+        if decided(rule, then, n_rows):
             return rounded(n - figure.n)
     return None
+
+
+def decided(rule: Rule, figure: Figure, n_rows: int) -> bool:
+    """Whether a rule holds or is violated, by one figure of so many."""
+    wide = widened(figure, n_rows)
+    over = rule.at_most is not None and wide.low > rule.at_most
+    under = rule.at_least is not None and wide.high < rule.at_least
+    most_held = rule.at_most is None or figure.high <= rule.at_most
+    return over or under or (most_held and (rule.at_least is None or figure.low >= rule.at_least))
 
 
 def rounded(n: float) -> int:

@@ -235,7 +235,7 @@ def prepare(
         more = {
             "fills": [fill.name for fill in shown],
             "basics": list(BASICS),
-            "group": group or ("track" if any(one.group for one in examples) else ""),
+            "group": group or ("group" if any(one.group for one in examples) else ""),
             "chosen": {"mask_prob": settled, "sentence": sentence},
             "answer": answer_of(known, pilots),
         }
@@ -403,7 +403,8 @@ def spoken(seconds: float) -> str:
     if not np.isfinite(seconds):
         return "nobody can tell how long"
     if seconds < 90:
-        return f"about {max(round(seconds), 1)} seconds"
+        whole = max(round(seconds), 1)
+        return f"about {whole} second{'s' * (whole > 1)}"
     if seconds < 5400:
         return f"about {round(seconds / 60)} minutes"
     return f"about {seconds / 3600:.1f} hours"

@@ -12,6 +12,7 @@ from .findings import ClassFinding
 from .looks import Asked
 from .outer import OWN
 from .statistics import Figure, widened
+from .unlike import FEWEST as FEWEST_ALIKE
 from .zones import OUTER
 
 MOST_NAMED = 3  # classes in a sentence
@@ -25,12 +26,12 @@ def summary(asked: Asked, figures: Figures) -> list[str]:
     return [
         "# Audit",
         "",
-        *(f"{n}. {line}" for n, line in enumerate(five_sentences(asked, figures), 1)),
+        *(f"{n}. {markdown(line)}" for n, line in enumerate(five_sentences(asked, figures), 1)),
         "",
         *class_table(figures),
         "",
         *class_details(figures),
-        *remarks(asked, figures),
+        *map(markdown, remarks(asked, figures)),
     ]
 
 
@@ -98,36 +99,41 @@ def own_color(one: ClassFigures) -> str:
 
 def outside(figures: Figures) -> str:
     """How much of it lies outside of the object, and in which classes most."""
+    outer, told = figures.overall.outer, []
     zone = next((zone for zone in OUTER if zone in figures.overall.zones), None)
-    if zone is None:
+    if zone is not None:
+        whole = figures.overall.zones[zone]
+        told = [
+            f"{percent(whole)} of the effect lies {OUTSIDE[zone]} ({images(whole.n)})"
+            + leaders(figures, lambda one: one.zones.get(zone))
+        ]
+    if outer and zone in (None, outer.zone):
+        worst, own = outer.flipped[outer.worst], outer.flipped[OWN]
+        what = "it" if told else f"what lies {OUTSIDE[outer.zone]}"
+        told.append(
+            f"painted over whole in the color that does most ({outer.worst}) {what} changes "
+            f"{percent(worst)} of decisions, in {OWN} {percent(own)} ({images(worst.n)})"
+        )
+    if not told:
         return (
             f"What lies outside of the object was not told apart in these "
             f"{images(figures.overall.n)}."
         )
-    whole = figures.overall.zones[zone]
-    told = f"{percent(whole)} of the effect lies {OUTSIDE[zone]} ({images(whole.n)})"
-    told += leaders(figures, lambda one: one.zones.get(zone))
-    outer = figures.overall.outer
-    if outer and outer.zone == zone:
-        worst, own = outer.flipped[outer.worst], outer.flipped[OWN]
-        told += (
-            f"; painted over whole in the color that does most ({outer.worst}) it changes "
-            f"{percent(worst)} of decisions, in {OWN} {percent(own)}"
-        )
-    return f"{told}."
+    return f"{sentence_case('; '.join(told))}."
 
 
 def leaders(figures: Figures, get: Get) -> str:
     """`: most in 'stop', 85 % [82, 88] (20 images), and ...`; nothing if there is one class.
 
-    They are in the order of the lower ends of their intervals, so that none leads for being little
+    They are those with the highest lower ends of intervals, so that none leads for being little
     known.
     """
     known = [(figure, one.label) for one in figures.classes if (figure := get(one)) is not None]
     sure = sorted((pair for pair in known if pair[0].low > 0), key=lambda pair: -pair[0].low)
     if len(figures.classes) < 2 or not sure:
         return ""
-    named = [f"{label!r}, {percent(f)} ({images(f.n)})" for f, label in sure[:MOST_NAMED]]
+    first = sorted(sure[:MOST_NAMED], key=lambda pair: -pair[0].value)
+    named = [f"{label!r}, {percent(f)} ({images(f.n)})" for f, label in first]
     return f": most in {join(named, 'and')}"
 
 
@@ -155,7 +161,8 @@ def findings(asked: Asked, figures: Figures) -> str:
     tried = [finding for finding in found if finding.verdict != "untried"]
     confirmed = [finding for finding in tried if finding.verdict == "confirmed"]
     held = f"{len(confirmed)} of them confirmed on images not used to find them" if tried else ""
-    first = max(confirmed or found, key=lambda one: one.weight)
+    leading = [one.findings[0] for one in judged if one.findings]  # of each class
+    first = max(leading, key=lambda one: (one.verdict == "confirmed", one.weight))
     return (
         f"{len(found)} finding{'s' * (len(found) > 1)} in {n_classes} of {classes(len(judged))} "
         f"exceed{'s' * (len(found) == 1)} chance, {held or 'untried as yet'}{rest}"
@@ -179,7 +186,10 @@ def oddities(figures: Figures) -> str:
     """Images that are decided differently, and what rights mistakes."""
     whole = figures.overall
     n_unlike = sum(len(one.unlike) for one in figures.classes)
-    told = f"No image of {whole.n:,} is decided unlike the rest of its class"
+    n_looked_at = sum(one.n for one in figures.classes if one.n >= FEWEST_ALIKE)
+    told = f"No image of {n_looked_at:,} is decided unlike the rest of its class"
+    if not n_looked_at:
+        told = "No class has images enough to tell which is decided unlike the rest"
     if n_unlike:
         first = whole.unlike[0]
         label = next(one.label for one in figures.classes if one.target == first.target)
@@ -237,12 +247,13 @@ def class_details(figures: Figures) -> list[str]:
         told += [f"- {sentence_case(own)}."] if own else []
         told += [f"- Unlike the others: {image.sentence}" for image in one.unlike]
         if told:
-            lines += [f"## {sentence_case(markdown(one.label))}", "", *map(markdown, told), ""]
+            lines += [f"## {markdown(one.label)}", "", *map(markdown, told), ""]
     return lines
 
 
 def remarks(asked: Asked, figures: Figures) -> list[str]:
-    over = f"groups of images ({asked.group})" if asked.group else "images"
+    named = f" ({asked.group})" if asked.group not in ("", "group") else ""
+    over = f"groups of images{named}" if asked.group else "images"
     few = [f"{one.label} ({one.n})" for one in figures.classes if one.too_few]
     lines = [f"Brackets are 95 % intervals over {over}."]
     if figures.threshold > 0:  # not NaN
@@ -275,7 +286,9 @@ def percent(figure: Figure) -> str:
 def markdown(text: str) -> str:
     """A label or a sentence with labels, as one line that marks nothing up."""
     line = " ".join(text.split())
-    return line.replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
+    for mark, harmless in {"|": "\\|", "<": "&lt;", "`": "\\`", "*": "\\*", "](": "]\\("}.items():
+        line = line.replace(mark, harmless)
+    return line
 
 
 def moved(figure: Figure) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..told import number, whole
 from .looks import BoolArray, FloatArray, IntArray
 
+FloatPair = tuple[float, float]
 CONFIDENCE = 0.95
 FLOATS = (-1e300, 1e300)
 N_FLIPS = 1000
@@ -56,16 +57,16 @@ def count(value: Any) -> int:
 # ---- means, ratios and shares
 
 
-def mean(values: FloatArray, group: IntArray) -> Figure | None:
+def mean(values: FloatArray, group: IntArray, ends: FloatPair | None = None) -> Figure | None:
     """The mean over images of values (n,), those that are NaN left out; None if all are."""
     known = np.isfinite(values)
-    return ratio(values[known], np.ones(int(known.sum())), group[known])
+    return ratio(values[known], np.ones(int(known.sum())), group[known], ends)
 
 
 def ratio(
-    above: FloatArray, below: FloatArray, group: IntArray, ends: tuple[float, float] | None = None
+    above: FloatArray, below: FloatArray, group: IntArray, ends: FloatPair | None = None
 ) -> Figure | None:
-    """The ratio of two sums over images, (n,) each; of a share within its ends.
+    """The ratio of two sums over images, (n,) each; within its ends, where it has some.
 
     None where the lower sum is not positive: then there is nothing to take a share of.
     """
@@ -98,7 +99,7 @@ def widened(figure: Figure, n_looked_at: int) -> Figure:
 
 
 def share(hits: BoolArray, group: IntArray) -> Figure | None:
-    """The share of images that are hits (n,), by Wilson's interval.
+    """The share of images that are hits (n,), by the interval of Clopper and Pearson.
 
     A group whose images all agree counts for less than as many images on their own: n is divided
     by how much more the groups' sums vary than those of independent images would.
@@ -113,15 +114,23 @@ def share(hits: BoolArray, group: IntArray) -> Figure | None:
     if 0 < value < 1 and n_groups < n:
         spread = np.square(by_group(hits - value, group)).sum() * n_groups / (n_groups - 1)
         effect = max(float(spread) / (n * value * (1 - value)), 1.0)
-    low, high = wilson(value, n / effect, n_groups)
+    low, high = share_ends(value, n / effect, n_groups)
     return Figure(value, low, high, n, n_groups)
 
 
-def wilson(value: float, n: float, n_groups: int) -> tuple[float, float]:
-    z = t_quantile(n_groups - 1) if 1 < n_groups < n else 1.96
-    middle = (value + z * z / (2 * n)) / (1 + z * z / n)
-    reach = z * math.sqrt(value * (1 - value) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return max(middle - reach, 0.0), min(middle + reach, 1.0)
+def share_ends(value: float, n: float, n_groups: int, chance: float = 1 - CONFIDENCE) -> FloatPair:
+    """Shares between which n images may have this one: beyond either, half the chance is left.
+
+    Exact, since rules are held against single images too, where others miss far more often.
+    """
+    from scipy.special import betaincinv
+
+    if 1 < n_groups < n:  # how groups vary is known from few of them
+        n *= (t_quantile(10**6, chance) / t_quantile(n_groups - 1, chance)) ** 2
+    hits = value * n
+    low = betaincinv(hits, n - hits + 1, chance / 2) if hits > 0 else 0.0
+    high = betaincinv(hits + 1, n - hits, 1 - chance / 2) if hits < n else 1.0
+    return float(low), float(high)
 
 
 def t_quantile(freedom: int, chance: float = 1 - CONFIDENCE) -> float:
