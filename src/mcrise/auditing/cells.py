@@ -7,8 +7,8 @@ from .sentences import images
 from .statistics import Figure
 
 
-def share_cell(figure: Figure | None) -> str:
-    """A share in percent, its interval, and both as a bar."""
+def share_cell(figure: Figure | None, n: int) -> str:
+    """A share in percent, its interval, both as a bar, and of how many images if not of all n."""
     if figure is None:
         return '<td data-sort="-1"><span class="none">–</span></td>'
     ends, bar = "", ""
@@ -22,7 +22,8 @@ def share_cell(figure: Figure | None) -> str:
             f'<svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">{reach}'
             f'<rect x="{100 * figure.value - 0.8:.1f}" y="0" width="1.6" height="4"/></svg>'
         )
-    return f'<td data-sort="{figure.value:.6f}">{100 * figure.value:.0f} %{ends}{bar}</td>'
+    some = f" <small>of {figure.n:,}</small>" if figure.n != n else ""
+    return f'<td data-sort="{figure.value:.6f}">{100 * figure.value:.0f} %{some}{ends}{bar}</td>'
 
 
 def share_of(figure: Figure | None) -> str:

@@ -229,8 +229,8 @@ def trial_sentence(finding: ClassFinding, asked: Asked) -> str:
     change, flipped = finding.change, finding.flipped
     moved = "rises" if change.value > 0 else "falls"
     told = (
-        f"{sentence_case(finding.verdict)}: painted {names(asked, finding.painted)} in "
-        f"{change.n} images not used to find it, the score {moved} by {size(change)}"
+        f"{sentence_case(finding.verdict)}: painted {names(asked, finding.painted)} where the "
+        f"other half of the images shows it ({change.n} images), the score {moved} by {size(change)}"
     )
     if finding.control:
         told += f", with the same patch elsewhere by at most {signed(finding.control, change)}"

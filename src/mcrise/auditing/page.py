@@ -172,10 +172,10 @@ def class_row(one: ClassFigures, outer: str | None) -> str:
     cells = [
         f'<th scope="row" data-sort="{text(one.label.lower())}">{name}</th>',
         f'<td data-sort="{one.n}">{one.n:,}</td>',
-        *(share_cell(figure) for figure in (one.accuracy, one.gray, worst, one.color_share)),
+        *(share_cell(figure, one.n) for figure in (one.accuracy, one.gray, worst, one.color_share)),
     ]
     if outer:
-        cells.append(share_cell(one.zones.get(outer)))
+        cells.append(share_cell(one.zones.get(outer), one.n))
     cells.append(f'<td data-sort="{confirmed + 0.001 * len(one.findings)}">{found}</td>')
     whole = ' class="all"' if one.target == ALL else ""
     return f"<tr{whole}>{''.join(cells)}</tr>"

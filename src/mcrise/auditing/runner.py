@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..brief import CAP, FIRST_TRY, TOLERANCE, Amount, Brief, Chance, whole_chunks
+from ..claims import join
 from ..errors import InputError, McriseError
 from ..loop import begin, buffer_of, chunk_scores
 from ..masks import CHUNK
@@ -261,7 +262,7 @@ def prepare(
         n_workers=n_workers,
         choice=asked.why,
     )
-    return Order(work, crew, cost, known.notes)
+    return Order(work, crew, cost, (*known.notes, *unknown_folders(examples, truths)))
 
 
 def write_pages(out: Storage, notes: Sequence[str]) -> list[str]:
@@ -298,6 +299,16 @@ def some_of_each(examples: Sequence[Example], most: int | None, seed: int) -> li
         if taken[label] <= most:
             chosen.append(n)
     return [examples[n] for n in sorted(chosen)]
+
+
+def unknown_folders(examples: Sequence[Example], truths: Sequence[int | None]) -> list[str]:
+    """That the truth of some images is not known, though they lie in folders that have names."""
+    pairs = zip(examples, truths, strict=True)
+    lost = Counter(one.label for one, truth in pairs if one.label is not None and truth is None)
+    if not lost:
+        return []
+    named = join([repr(label) for label, _ in lost.most_common(MOST_TOLD)], "and")
+    return [f"{lost.total()} images lie in folders that no class is named after ({named:.200})"]
 
 
 def digest_of(examples: Sequence[Example]) -> str:

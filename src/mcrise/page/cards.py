@@ -21,6 +21,7 @@ from ..images import whole_pixels
 from ..maps import Maps
 from ..packing import swatch
 from ..record import Record
+from ..study.datasets import spelled
 from .jobs import Job, Jobs, UnknownJob
 from .looking import KEPT
 from .parameters import JobId, TheCards, TheJobs
@@ -76,8 +77,8 @@ def make_card(jobs: Jobs, job: Job) -> dict[str, Any]:
 
 def truth_of(name: str, record: Record) -> int | None:
     """The class whose name the picture's folder has, as in `stop/0001.png`."""
-    folder = PurePosixPath(name).parent.name.lower().replace("_", " ")
-    named = [c for c in range(record.n_classes) if record.label(c).lower() == folder]
+    folder = spelled(PurePosixPath(name).parent.name)
+    named = [c for c in range(record.n_classes) if spelled(record.label(c)) == folder]
     return named[0] if len(named) == 1 else None
 
 

@@ -278,10 +278,16 @@ def with_masks(examples: Sequence[Example], folder: Storage) -> list[Example]:
     return found
 
 
+def spelled(name: str) -> str:
+    """What a name has in common with all its spellings."""
+    return name.casefold().replace("-", " ").replace("_", " ")
+
+
 def truth_of(example: Example, labels: Sequence[str] | None) -> int | None:
     """The index of the true class, by name, by index, or by the first word that only it has.
 
-    None where it is not known: no label, or a folder that is not named after a class.
+    A folder may spell a name as folders do: `priority-road` or `Priority_Road`. None where it is
+    not known: no label, or a folder that is not named after a class.
     """
     label, names = example.label, list(labels or ())
     if label is None or not (example.sure or names):
@@ -293,6 +299,7 @@ def truth_of(example: Example, labels: Sequence[str] | None) -> int | None:
             return int(label)
     else:
         alike = [n for n, name in enumerate(names) if name.partition(" ")[0] == label]
+        alike = alike or [n for n, name in enumerate(names) if spelled(name) == spelled(label)]
         if len(alike) == 1:  # as n02123045 of `n02123045 tabby`
             return alike[0]
     if not example.sure:
