@@ -227,10 +227,10 @@ def trial_sentence(finding: ClassFinding, asked: Asked) -> str:
     if finding.change is None:
         return f"{sentence_case(finding.verdict)}."
     change, flipped = finding.change, finding.flipped
-    moved = "rises" if change.value > 0 else "falls"
+    painted, moved = names(asked, finding.painted), "rises" if change.value > 0 else "falls"
     told = (
-        f"{sentence_case(finding.verdict)}: painted {names(asked, finding.painted)} where the "
-        f"other half of the images shows it ({change.n} images), the score {moved} by {size(change)}"
+        f"{sentence_case(finding.verdict)}: painted {painted} where the other half of the images "
+        f"shows it ({change.n} images), the score {moved} by {size(change)}"
     )
     if finding.control:
         told += f", with the same patch elsewhere by at most {signed(finding.control, change)}"
