@@ -380,6 +380,21 @@ def test_the_report_opens_without_a_network_and_can_be_read_by_hovering(page, tm
     shoot(page, "report-dark-360")
 
 
+def test_the_contents_of_a_report_have_room_on_a_narrow_screen(page, tmp_path):
+    model = PatchModel(slice(60, 160), slice(60, 160))
+    record = mcrise.explain(photo(224, 224), model, n_masks=256, labels=["red", "not red"])
+    path = tmp_path / "report.html"
+    path.write_text(render([Chapter("a.png", record, [0, 1])]), encoding="utf-8")
+    for width, least in ((360, 250), (768, 180)):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(path.as_uri())
+        page.wait_for_selector("body[data-ready]")
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        first = page.locator(".contents tbody tr").first.locator("td").nth(3)
+        assert first.bounding_box()["width"] >= least
+        shoot(page, f"report-contents-{width}")
+
+
 # ---- a small world: pictures of one color, told apart by it
 
 COLORS = ("red", "green", "oystercatcher", "tom cat")  # two of them never meant
@@ -708,6 +723,24 @@ def test_a_deleted_job_can_be_had_back(bench, page):
     wait(lambda: job.id not in jobs.jobs)
 
 
+def test_each_deletion_can_be_undone_though_another_follows(bench, page):
+    address, jobs = bench
+    made = [ask_and_wait(jobs, name, n_masks=64) for name in ("one.png", "two.png")]
+    page.goto(f"{address}#collection")
+    for job in made:
+        page.locator(f"#jobs li[data-key='{job.id}'] input").check()
+        page.click("#delete-selected")
+    expect(page.get_by_role("button", name="Undo")).to_have_count(2)
+    expect(page.get_by_role("button", name="Undo: Deleted two.png")).to_be_focused()
+    page.get_by_role("button", name="Undo: Deleted one.png").click()
+    expect(page.locator("#jobs .name", has_text="one.png")).to_be_visible()
+    expect(page.locator("#main")).to_be_focused()
+    wait(lambda: made[1].id not in jobs.jobs)  # the other goes in its own time
+    assert made[0].id in jobs.jobs
+    page.goto("about:blank")
+    jobs.delete(made[0].id)
+
+
 def test_colors_and_masks_of_a_new_explanation_are_said_before_they_are_refused(bench, page):
     page.goto(bench[0])
     page.wait_for_selector("body[data-ready]")
@@ -762,6 +795,112 @@ def test_pictures_are_pasted_dropped_and_given_as_a_folder(bench, page, tmp_path
     page.set_input_files("#folder", tmp_path / "red")
     expect(names).to_have_count(4)  # two of them in the folder
     assert sorted(names.all_inner_texts()[2:]) == ["red/1.png", "red/2.png"]
+
+
+def test_while_pictures_wait_in_the_tab_the_page_can_be_used(page, tmp_path):
+    gate = threading.Event()
+
+    def held(images):
+        gate.wait()
+        return center_color(images)
+
+    names = [f"{letter}.png" for letter in "abc"]
+    for name in names:
+        (tmp_path / name).write_bytes(color_picture(0))
+    models = {**MODELS, "held": Model(held, labels=COLORS)}
+    with served(page, tmp_path / "data", models) as (address, jobs):
+
+        def refused_again():
+            with page.expect_response(lambda answer: answer.status == 429):
+                pass
+
+        try:
+            done, other = ask_and_wait(jobs), ask_and_wait(jobs, "other.png", n_masks=64)
+            running = ask(jobs, "held.png", model="held")
+            wait(lambda: running.state == "running")
+            jobs.most_queued = 1
+            ask(jobs, "queued.png", n_masks=64)
+            page.goto(f"{address}#image/{done.id}")
+            page.click("#new")
+            page.set_input_files("#file", [tmp_path / name for name in names])
+            page.click("#explain")
+            sending = page.locator("#sending")
+            expect(sending).to_have_text("3 pictures wait in this tab: keep it open.")
+            expect(page.locator("#new-dialog")).to_be_hidden()
+            expect(page.locator("#collection")).to_be_visible()
+            page.evaluate(
+                """() => { window.told = []; const place = document.getElementById("toast");
+                  new MutationObserver(() => told.push(place.textContent))
+                    .observe(place, { childList: true, subtree: true }); }"""
+            )
+            page.locator(f"#jobs li[data-key='{done.id}'] a").click()
+            expect(page.locator("#picture-name")).to_have_text("red/0.png")
+            page.keyboard.press("n")
+            refused_again()
+            refused_again()
+            expect(page.locator("#new-dialog")).to_be_visible()
+            expect(page.locator("#previews li")).to_have_count(0)  # they are on their way
+            page.keyboard.press("Escape")
+            page.locator(f"#jobs li[data-key='{other.id}'] input").check()
+            page.click("#delete-selected")
+            refused_again()
+            assert page.evaluate("told")[:1] == ["Deleted other.png.Undo"]
+            gate.set()
+            wait(lambda: {*names} <= {job.order.name for job in jobs.all()})
+            expect(sending).to_be_empty()
+            assert not any("wait" in words for words in page.evaluate("told"))
+            assert page.url.endswith(f"#image/{done.id}")
+            page.goto("about:blank")
+        finally:
+            gate.set()
+        assert all("429" in one for one in page.wrong)
+        page.wrong.clear()  # the browser tells of every request that was refused
+
+
+def test_what_cannot_be_taken_stays_in_the_list_and_the_rest_is_sent(bench, page, tmp_path):
+    address, jobs = bench
+    for name in ("first.png", "broken.png", "last.png"):
+        (tmp_path / name).write_bytes(b"no" if "broken" in name else color_picture(0))
+    page.goto(address)
+    page.click("#new")
+    files = [tmp_path / name for name in ("first.png", "broken.png", "last.png")]
+    page.set_input_files("#file", files)
+    page.click("#explain")
+    expect(page.locator("#problem")).to_contain_text("1 of 3 could not be taken: broken.png: ")
+    expect(page.locator("#previews .name")).to_have_text(["broken.png"])
+    expect(page.locator("#previews .problem")).not_to_be_empty()
+    sent = [job for job in jobs.all() if job.order.name in ("first.png", "last.png")]
+    assert len(sent) == 2
+    expect(page.locator("#explain")).to_be_focused()
+    page.goto("about:blank")
+    for job in sent:
+        jobs.delete(job.id)
+    page.wrong.clear()  # the browser tells of the request that was refused
+
+
+def test_signs_stand_beside_files_and_what_is_left_out_is_named(bench, page, tmp_path):
+    for name in ("a.png", "notes.txt"):
+        (tmp_path / name).write_bytes(color_picture(0))
+    page.goto(bench[0])
+    page.click("#new")
+    page.set_input_files("#file", [tmp_path / "a.png", tmp_path / "notes.txt"])
+    expect(page.locator("#problem")).to_have_text("Left out, no picture: notes.txt.")
+    sign = page.get_by_role("button", name="stop", exact=True)
+    sign.click()
+    expect(page.locator("#previews .name")).to_have_text(["a.png", "stop"])
+    expect(page.locator("#explain")).to_have_text("Explain 2 pictures")
+    sign.click()
+    expect(page.locator("#previews .name")).to_have_text(["a.png"])
+    for name in ("red", "green", "blue", "white", "black"):
+        page.locator("#palette .chip", has_text=name).click()
+    page.fill("#own", "teal")  # and no Add
+    with page.expect_request(lambda request: request.method == "POST") as sent:
+        page.click("#explain")
+    assert "colors=teal&" in sent.value.url
+    expect(page.locator("#picture-name")).to_have_text("a.png")
+    page.goto("about:blank")
+    (job,) = [job for job in bench[1].all() if job.order.name == "a.png"]
+    bench[1].delete(job.id)
 
 
 def test_keys_go_from_image_to_image_compare_and_swap(bench, page, first):
@@ -855,6 +994,27 @@ def test_two_images_are_compared_with_their_difference(bench, page):
     assert margin == pytest.approx(float(both), abs=0.02)
 
 
+def test_between_two_runs_of_one_picture_nothing_is_beyond_chance(page, tmp_path):
+    with served(page, tmp_path, MODELS) as (address, jobs):
+        made = []
+        for seed in (1, 2):  # of the masks: all that differs
+            brief = Brief(n_masks=256, mask_prob=0.4, grid=(4, 4), fills="rgbwk", seed=seed)
+            made.append(jobs.submit(Order("center", f"{seed}.png", brief), color_picture(0)))
+        wait(lambda: all(job.state == "done" for job in made))
+        opened(page, address, made[0].id, **{"with": made[1].id})
+        expect(page.locator("#stage figure")).to_have_count(5)
+        limits = [jobs.record(job.id).chance(jobs.record(job.id).maps()).limit for job in made]
+        for limit in (*limits, np.hypot(*limits)):
+            expect(page.locator("#hint")).to_contain_text(f": {float(limit):#.2g}")
+        edges = page.locator("#stage .map .contour:not(.under)")
+        for panel in page.locator("#colors .strip").first.locator(".panel").all():
+            panel.click()
+            expect(panel).to_have_attribute("aria-pressed", "true")
+            expect(edges.nth(2)).to_have_attribute("d", "")
+        page.locator("#colors .panel").first.click()
+        expect(edges.first).to_have_attribute("d", re.compile("^M"))  # of a map alone there is
+
+
 def test_another_model_is_asked_about_a_picture_under_the_same_masks(bench, page, first):
     address, jobs = bench
     opened(page, address, first)
@@ -884,6 +1044,17 @@ def test_a_matrix_of_many_colors_scrolls_inside_its_card_and_keeps_its_classes(p
         before = name.bounding_box()["x"]
         matrix.evaluate("e => { e.scrollLeft = 100; }")
         assert name.bounding_box()["x"] == pytest.approx(before, abs=3)  # the space between cells
+
+
+def test_a_matrix_of_five_colors_fits_though_the_names_of_classes_are_long(page, tmp_path):
+    labels = [f"a rather long name of a class, number {k}" for k in range(len(COLORS))]
+    with served(page, tmp_path, {"center": Model(center_color, labels=labels)}) as (address, jobs):
+        for k in (0, 1):
+            ask_and_wait(jobs, f"{k}.png", k, n_masks=64)
+        page.goto(f"{address}#collection")
+        expect(page.locator(".matrix .cell.name")).to_have_count(2)
+        wide, room = page.locator(".matrix").evaluate("e => [e.scrollWidth, e.clientWidth]")
+        assert wide <= room
 
 
 def test_the_wheel_zooms_all_panes_and_scrolls_the_page_where_all_is_shown(bench, page, first):
@@ -959,7 +1130,83 @@ def test_a_finding_is_filled_and_a_color_of_the_picture_can_be_picked(bench, pag
     expect(odds).not_to_have_text(before)
 
 
+def test_what_is_chosen_below_is_brought_into_view_and_the_focus_stays(bench, page, first):
+    opened(page, bench[0], first)
+    page.emulate_media(reduced_motion="reduce")
+    page.set_viewport_size({"width": 360, "height": 640})
+    picture = page.locator("#stage .view").first
+    said = page.locator(".finding .said").last
+    said.scroll_into_view_if_needed()
+    expect(picture).not_to_be_in_viewport()
+    said.press("Enter")
+    expect(picture).to_be_in_viewport(ratio=0.5)
+    expect(said).to_be_focused()
+    trial = page.get_by_role("button", name="Try it").last
+    key = trial.evaluate("button => button.closest('li').dataset.key")
+    trial.press("Enter")
+    finding = page.locator(f".finding[data-key='{key}']")
+    expect(finding.get_by_role("button", name="Try it")).to_have_count(0)
+    expect(finding.locator(".said")).to_be_focused()
+    page.get_by_role("button", name="Paint it myself").press("Enter")
+    expect(picture).to_be_in_viewport(ratio=0.5)
+    expect(picture).to_be_focused()
+    page.keyboard.press("Space")
+    expect(page.locator("#undo")).to_be_enabled()
+    page.locator("#undo").press("Enter")
+    expect(page.locator("#redo")).to_be_focused()
+    page.locator("#redo").press("Enter")
+    expect(page.locator("#undo")).to_be_focused()
+    number = page.locator(".finding .said").first.evaluate(
+        "said => getComputedStyle(said, '::before').content"
+    )
+    assert number == 'counter(finding) "."'  # what is not established goes by it
+
+
 # ---- the collection
+
+
+AUDIT = {
+    "name": "signs",
+    "page": "/audit.html",
+    "fills": [{"name": "red", "swatch": "#ff0000"}],
+    "classes": [{"label": "red", "n": 3, "accuracy": 1.0, "effects": [0.1]}],
+}
+
+
+def test_an_audit_is_linked_to_with_jobs_and_without(page, tmp_path):
+    def with_audit(route):
+        route.fulfill(json={**route.fetch().json(), "audit": True})
+
+    page.route(re.compile("/api/about$"), with_audit)
+    page.route(re.compile("/api/audit$"), lambda route: route.fulfill(json=AUDIT))
+    with served(page, tmp_path, MODELS) as (address, jobs):
+        page.goto(address)
+        link = page.get_by_role("link", name="The audit")
+        expect(page.locator("#welcome h1")).to_be_visible()
+        expect(link).to_have_attribute("href", "/audit.html")
+        ask_and_wait(jobs, "no such class/0.png")
+        page.goto(f"{address}#collection")
+        page.reload()
+        expect(page.get_by_role("link", name="Audit signs")).to_be_visible()
+        expect(page.locator("#collection-count")).to_contain_text(
+            "no class of the model is called “no such class”"
+        )
+        expect(link).to_be_visible()
+        page.unroute_all(behavior="ignoreErrors")
+
+
+def test_the_example_starts_where_its_strongest_color_is_and_says_what_is_shown(page, tmp_path):
+    with served(page, tmp_path, MODELS) as (address, _):
+        page.goto(address)
+        first = page.locator("#welcome .bar").first
+        expect(first.locator(".name")).to_have_text("white")
+        shown = numbers(page, "#welcome")
+        assert min(shown, key=lambda name: shown[name][0]) == "white"
+        expect(page.locator(".map figcaption")).to_contain_text("The map of white")
+        steps = page.locator(".steps")
+        for name in ("red", "white"):
+            words = f"{shown[name][0]:+.2f}".replace("-", "−")
+            expect(steps).to_contain_text(words)
 
 
 def test_200_images_are_filtered_to_the_wrong_ones_of_a_class(page, tmp_path):

@@ -33,7 +33,7 @@ from .examining import (
 from .fills import Fill
 from .loop import recognise
 from .maps import Maps
-from .reading import Finding, Reading, heading, read_maps
+from .reading import Finding, Reading, heading, pending, read_maps
 from .record import Record, Target
 from .repaints import Region, Repaint, Stroke
 from .runtimes import load_model
@@ -192,7 +192,9 @@ def try_reading(
         one for one in known if not one.moved and id(one.finding.region) not in paired
     ]  # what stood out in the map only because other parts were painted too
     kept = [n for n, one in enumerate(verdicts) if one not in idle]
-    reading = replace(reading, findings=tuple(reading.findings[n] for n in kept))
+    found = tuple(reading.findings[n] for n in kept)
+    # What is not established goes by their numbers, which are others now.
+    reading = replace(reading, findings=found, pending=pending(reading.maps, found, reading.limit))
     verdicts = [verdicts[n] for n in kept]
     return Tried(reading, tuple(verdicts), tuple(pairs), nothing, tuple(idle))
 

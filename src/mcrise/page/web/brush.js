@@ -21,9 +21,9 @@ export function makeBrush(id, info, stage, target) {
     keep(byId("paints"), paints().map((one, k) => ({ key: `${k}`, ...one, k })), ({ name, k, swatch: color }) => el("label", { class: "chip" },
       el("input", { type: "radio", name: "paint", value: k, onchange: () => choose(k) }), el("span", {}, swatch(color), name)),
     (chip, { k }) => { chip.querySelector("input").checked = k === paint; });
-    byId("undo").disabled = !past.length;
-    byId("redo").disabled = !future.length;
-    byId("clear").disabled = !places.some((one) => one);
+    const had = document.activeElement.id, able = { undo: past.length > 0, redo: future.length > 0, clear: places.some((one) => one) };
+    for (const [one, is] of Object.entries(able)) byId(one).disabled = !is;
+    if (able[had] === false) byId(had === "undo" ? "redo" : "undo").focus(); // a disabled button would lose it
   }
 
   async function choose(k) {

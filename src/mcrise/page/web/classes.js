@@ -42,7 +42,7 @@ export function findClass(words, labels) {
 export function classInput(input, place, labels, choose) {
   const refuse = (words = "", near = []) => {
     input.setAttribute("aria-invalid", Boolean(words));
-    place.replaceChildren(...(words ? [el("span", {}, words)] : []), ...near.map((k) => el("button", { type: "button", onclick: () => { refuse(); choose(k); } }, labels()[k])));
+    place.replaceChildren(...(words ? [el("span", {}, `${words} `)] : []), ...near.map((k) => el("button", { type: "button", onclick: () => { refuse(); choose(k); } }, labels()[k])));
   };
   let typing = false; // what is being typed is not replaced by news
   input.oninput = () => { typing = true; };

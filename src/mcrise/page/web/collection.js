@@ -3,7 +3,7 @@
 import { go, write } from "./address.js";
 import { askJson } from "./api.js";
 import { byClass, classOf, colorsOf, unlikeness } from "./cards.js";
-import { byId, el, keep, swatch } from "./element.js";
+import { byId, el, keep, named, swatch } from "./element.js";
 import { called, jobs, stateWords } from "./jobs.js";
 import { drawMap, signed } from "./maps.js";
 import { matrix } from "./matrix.js";
@@ -72,7 +72,11 @@ const inside = (card, { x, y }) => (card.color_share ?? 0) >= x[0] && (card.colo
 
 function told(all, known, chosen) {
   const wait = all.length - known.length, wrong = known.filter(({ card }) => card.right === false).length;
-  return [chosen.length === all.length ? `${all.length} images` : `${chosen.length} of ${all.length} images`, wrong ? `${wrong} wrong` : "", wait ? `${wait} without figures yet` : ""].filter(Boolean).join(" · ");
+  const folders = [...new Set(known.filter(({ job, card }) => job.name.includes("/") && !card.truth).map(({ job }) => job.name.split("/").at(-2)))];
+  return [
+    chosen.length === all.length ? `${all.length} images` : `${chosen.length} of ${all.length} images`, wrong ? `${wrong} wrong` : "", wait ? `${wait} without figures yet` : "",
+    folders.length ? `no class of the model is called ${folders.slice(0, 3).map((one) => `“${one}”`).join(", ")}${folders.length > 3 ? ` and ${folders.length - 3} more folders` : ""}` : "",
+  ].filter(Boolean).join(" · ");
 }
 
 function showFilters(address, all, known, classes) {
@@ -128,7 +132,7 @@ const STOPS = [[45, 0, 75], [128, 115, 172], [247, 247, 247], [224, 130, 20], [1
 function showGallery(chosen) {
   keep(byId("gallery"), chosen.slice(0, MOST_SHOWN).map(({ job, card }) => ({ key: job.id, job, card })), ({ job }) => el("li", {},
     el("a", { href: write({ level: "image", id: job.id }) }, el("img", { src: `/api/jobs/${job.id}/thumbnail`, alt: "", loading: "lazy", onerror: (event) => event.target.classList.add("missing") }),
-      el("span", { class: "name", title: job.name }, job.name), el("span", { class: "says" }), el("span", { class: "what" }))),
+      named(job.name), el("span", { class: "says" }), el("span", { class: "what" }))),
   (item, { job, card }) => {
     const best = card?.predicted?.[0];
     item.className = card?.right === false ? "wrong" : job.state === "failed" ? "failed" : "";
@@ -143,6 +147,6 @@ function showGallery(chosen) {
 function showAudit(address) {
   if (!audit || byId("collection-audit").firstChild) return;
   const classes = audit.classes.map((one) => ({ label: one.label, n: one.n, accuracy: one.accuracy, effects: Object.fromEntries(audit.fills.map((fill, k) => [fill.name, one.effects[k]])) }));
-  byId("collection-audit").append(el("section", { class: "block", "aria-labelledby": "audit-title" }, el("h2", { id: "audit-title" }, `Audit ${audit.name}`),
+  byId("collection-audit").append(el("section", { class: "block", "aria-labelledby": "audit-title" }, el("h2", { id: "audit-title" }, el("a", { href: audit.page }, `Audit ${audit.name}`)),
     matrix(classes, audit.fills, address.class, (label) => go({ class: label }))));
 }

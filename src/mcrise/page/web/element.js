@@ -31,6 +31,13 @@ export function swatch(color) {
   return disc;
 }
 
+const END = 9; // letters: files of one folder differ in them
+
+/** A name that is cut before its end where there is no room for it. */
+export function named(name) {
+  return el("span", { class: "name ends", title: name }, el("span", { class: "start" }, name.slice(0, -END)), el("span", {}, name.slice(-END)));
+}
+
 /** Show the children that are wanted, keeping those of the same key and with them the focus. */
 export function keep(place, wanted, make, update) {
   const there = new Map([...place.children].map((child) => [child.dataset.key, child]));

@@ -206,8 +206,11 @@ export function makeImage(about, { remove, like }) {
     against.show(info.labels[Number(address.vs ?? NaN)] ?? "");
     drawScale(byId("scale"), { ...rows[0], least: Math.min(...rows.map((maps) => maps.least)), most: Math.max(...rows.map((maps) => maps.most)) }, own ? rows[0] : one);
     byId("scale").hidden = own && rows.length > 1;
-    byId("hint").textContent = hint(rows[0]);
-    byId("notes").replaceChildren(...[...new Set([...info.notes, ...rows.flatMap((maps) => maps.notes)])].map((note) => el("li", {}, `${note}.`)));
+    byId("hint").textContent = hint(rows);
+    byId("says-title").textContent = rows[0].says ?? "The model says";
+    byId("findings-title").textContent = rows[0].of ? `Findings of ${rows[0].of}` : "Findings";
+    const noted = rows.flatMap((maps) => maps.notes.map((note) => (rows.length > 1 ? `${maps.label}: ${note}` : note)));
+    byId("notes").replaceChildren(...[...new Set([...info.notes, ...noted])].map((note) => el("li", {}, `${note}.`)));
     showOtherModels();
     point(stage.point);
     links();

@@ -1,7 +1,7 @@
 // The library: every job with its thumbnail and what the model said; some can be selected.
 
 import { write } from "./address.js";
-import { byId, el, keep } from "./element.js";
+import { byId, el, keep, named } from "./element.js";
 import { ago, called, jobs, onJobs, stateWords } from "./jobs.js";
 
 export const selected = new Set();
@@ -54,7 +54,7 @@ function makeItem(job) {
   return el("li", { class: "job" },
     el("a", { href: write({ level: "image", id: job.id }) },
       el("img", { src: `/api/jobs/${job.id}/thumbnail`, alt: "", loading: "lazy", width: 44, height: 44, onerror: (event) => event.target.classList.add("missing") }),
-      el("span", { class: "words" }, el("span", { class: "name", title: job.name }, job.name), el("span", { class: "says" }), el("span", { class: "what" }))),
+      el("span", { class: "words" }, named(job.name), el("span", { class: "says" }), el("span", { class: "what" }))),
     box);
 }
 

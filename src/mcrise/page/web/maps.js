@@ -14,14 +14,14 @@ export function unpack(buffer) {
   const scaled = (numbers, step) => Float32Array.from(numbers, (number) => number * step);
   maps.values = scaled(new Int16Array(buffer, start, n), maps.step);
   maps.margins = scaled(new Uint16Array(buffer, start + 2 * n, n), SURE * maps.se_step);
-  const tested = maps.tested_step ? scaled(new Int16Array(buffer, start + 4 * n, n), maps.tested_step) : maps.values;
-  maps.tests = tests(tested, maps);
+  maps.tested = maps.tested_step ? scaled(new Int16Array(buffer, start + 4 * n, n), maps.tested_step) : maps.values;
+  maps.tests = tests(maps);
   return maps;
 }
 
 /** How far each point exceeds chance: beyond one it counts. Without a limit, its own margin is one. */
-function tests(tested, maps) {
-  return tested.map((value, i) => (maps.limit ? value / maps.limit : value / Math.max(maps.margins[i], 1e-12)));
+function tests(maps) {
+  return maps.tested.map((value, i) => (maps.limit ? value / maps.limit : value / Math.max(maps.margins[i], 1e-12)));
 }
 
 /** Value and margin of map k at a place given as shares 0..1 of height and width. */
@@ -44,26 +44,30 @@ function between(maps, numbers, k, down, across) {
     mix(read(top + 1, left), read(top + 1, left + 1), column - left), row - top);
 }
 
-/** One set of maps less another, on the first one's points; of the fills that both have. */
+/**
+ * One set of maps less another, on the first one's points; of the fills that both have. What chance
+ * shows in both adds up, as errors do that know nothing of each other.
+ */
 export function difference(one, other) {
   const pairs = one.names.map((name, k) => [k, other.names.indexOf(name)]).filter(([, k]) => k >= 0);
   const [, rows, columns] = one.shape, size = rows * columns;
-  const values = new Float32Array(pairs.length * size), margins = new Float32Array(pairs.length * size);
+  const [values, margins, tested] = [0, 1, 2].map(() => new Float32Array(pairs.length * size));
   pairs.forEach(([mine, theirs], i) => {
     for (let at = 0; at < size; at++) {
       const down = shareOf(Math.floor(at / columns), rows, one.size[0]), across = shareOf(at % columns, columns, one.size[1]);
-      values[i * size + at] = one.values[mine * size + at] - between(other, other.values, theirs, down, across);
+      for (const [less, kind] of [[values, "values"], [tested, "tested"]]) less[i * size + at] = one[kind][mine * size + at] - between(other, other[kind], theirs, down, across);
       margins[i * size + at] = Math.hypot(one.margins[mine * size + at], between(other, other.margins, theirs, down, across));
     }
   });
   const most = values.reduce((high, value) => Math.max(high, Math.abs(value)), 1e-6);
   const made = {
-    ...one, values, margins, limit: null, shape: [pairs.length, rows, columns], label: "difference",
+    ...one, values, margins, tested, shape: [pairs.length, rows, columns], label: "difference",
     names: pairs.map(([k]) => one.names[k]), low: -most, high: most, least: -most, most,
     strengths: pairs.map((_, i) => values.slice(i * size, (i + 1) * size).reduce((high, v) => Math.max(high, Math.abs(v)), 0)),
+    limit: one.limit && other.limit ? Math.hypot(one.limit, other.limit) : null,
     n_masks: Math.min(one.n_masks, other.n_masks), notes: [],
   };
-  made.tests = tests(values, made);
+  made.tests = tests(made);
   return made;
 }
 

@@ -2,14 +2,18 @@
 
 import { askJson, query } from "./api.js";
 import { byId, el, swatch } from "./element.js";
+import { toast } from "./toast.js";
 
 const CHUNK = 64; // masks come in whole chunks
 const BUSY = 429, WAIT = 1500;
-let about = null, submitted = null, files = [], sign = null;
+const MOST_SHOWN = 24; // pictures that are chosen
+let about = null, told = null, pictures = []; // those that are chosen: files and signs
+let n_unsent = 0;
 
-export function makeNew(given, done) {
+/** `begun` is told that several are on their way, `made` each job and whether it is the only one that was asked for. */
+export function makeNew(given, { begun, made }) {
   about = given;
-  submitted = done;
+  told = { begun, made };
   about.palette.forEach((color, i) => byId("palette").append(colorChip(color, i < 5)));
   byId("model").append(...about.models.map((model) => el("option", {}, model.name)));
   byId("model-line").hidden = about.models.length < 2;
@@ -43,7 +47,8 @@ export function makeNew(given, done) {
 
 export function openNew() {
   if (!byId("new-dialog").open) byId("new-dialog").showModal();
-  byId("problem").textContent = "";
+  problem("");
+  if (!n_unsent) tellWaiting(""); // what was refused is seen here
 }
 
 /** Files of a drop, those in folders too, with the folder in their name. */
@@ -73,37 +78,48 @@ const nameOf = (file) => (file.webkitRelativePath || `${file.folder ?? ""}${file
 const isPicture = (file) => file.type.startsWith("image/") || /\.(p[pgbn]m|png|jpe?g|webp|gif|bmp)$/i.test(file.name);
 
 function take(chosen) {
-  const pictures = chosen.filter(isPicture);
-  files.push(...pictures.map((file) => ({ file, name: nameOf(file), address: URL.createObjectURL(file) })));
-  byId("problem").textContent = chosen.length && !pictures.length ? "None of these is a picture." : "";
-  if (pictures.length) chooseSign(null);
+  const others = chosen.filter((file) => !isPicture(file)).map(nameOf);
+  pictures.push(...chosen.filter(isPicture).map((file) => ({ file, name: nameOf(file), address: URL.createObjectURL(file) })));
+  problem(!others.length ? "" : others.length === chosen.length ? "None of these is a picture." : `Left out, no picture: ${someOf(others)}.`);
   preview();
 }
 
-function preview() {
-  byId("previews").replaceChildren(...files.slice(0, 24).map((one) => el("li", {},
-    el("img", { src: one.address, alt: "", title: one.name }),
-    el("span", { class: "name", title: one.name }, one.name),
-    el("button", { type: "button", "aria-label": `Leave out ${one.name}`, onclick: () => { forget([one]); preview(); } }, "×"))),
-  ...(files.length > 24 ? [el("li", { class: "rest" }, `and ${files.length - 24} more`)] : []));
-  byId("explain").textContent = files.length > 1 ? `Explain ${files.length} pictures` : "Explain";
+const someOf = (words) => words.slice(0, 3).join(", ") + (words.length > 3 ? ` and ${words.length - 3} more` : "");
+
+function problem(words) {
+  byId("problem").textContent = words;
 }
 
-function forget(some) {
-  some.forEach((one) => URL.revokeObjectURL(one.address));
-  files = files.filter((one) => !some.includes(one));
+function preview() {
+  byId("previews").replaceChildren(...pictures.slice(0, MOST_SHOWN).map((one) => el("li", {},
+    el("img", { src: one.address, alt: "", title: one.name }),
+    el("span", { class: "name", title: one.name }, one.name),
+    one.problem ? el("span", { class: "problem" }, one.problem) : null,
+    el("button", { type: "button", "aria-label": `Leave out ${one.name}`, onclick: () => leaveOut(one) }, "×"))),
+  ...(pictures.length > MOST_SHOWN ? [el("li", { class: "rest" }, `and ${pictures.length - MOST_SHOWN} more`)] : []));
+  byId("explain").textContent = pictures.length > 1 ? `Explain ${pictures.length} pictures` : "Explain";
+  for (const one of byId("signs").children) one.setAttribute("aria-pressed", Boolean(signChosen(one.dataset.sign)));
+}
+
+function leaveOut(one) {
+  URL.revokeObjectURL(one.address);
+  pictures = pictures.filter((other) => other !== one);
+  preview();
 }
 
 function signChoice(name) {
   const words = name.replaceAll("-", " ");
-  return el("button", { type: "button", class: "sign", "aria-pressed": "false", "aria-label": words, title: words, "data-sign": name, onclick: () => chooseSign(name) },
+  return el("button", { type: "button", class: "sign", "aria-pressed": "false", "aria-label": words, title: words, "data-sign": name, onclick: () => toggleSign(name) },
     el("img", { src: `/api/signs/${name}`, alt: "", loading: "lazy", width: 56, height: 56 }));
 }
 
-function chooseSign(name) {
-  sign = name;
-  if (name) { forget([...files]); preview(); }
-  for (const one of byId("signs").children) one.setAttribute("aria-pressed", one.dataset.sign === name);
+const signChosen = (name) => pictures.find((one) => one.sign === name);
+
+/** A sign stands beside the files that are chosen; pressed again, it goes. */
+function toggleSign(name) {
+  if (signChosen(name)) { leaveOut(signChosen(name)); return; }
+  pictures.push({ sign: name, name, address: `/api/signs/${name}` });
+  preview();
 }
 
 // ---- colors
@@ -143,6 +159,7 @@ function tellMasks() {
 }
 
 function asked() {
+  addOwn(); // what was typed is meant, with Add or without
   const colors = [...document.querySelectorAll("#palette input:checked")].map((box) => box.value);
   if (!colors.length) throw new Error("No color is chosen: choose at least one to paint with.");
   const set = (id) => byId(id).value.trim() || null;
@@ -152,47 +169,79 @@ function asked() {
   };
 }
 
+/** Send all that is chosen. What is refused comes back to the list; while too many wait already, the rest waits in the background. */
 async function send() {
-  byId("problem").textContent = "";
-  const problem = (error) => { byId("problem").textContent = error.message; };
+  problem("");
   let order;
-  try { order = asked(); } catch (error) { problem(error); return; }
-  if (!files.length && !sign) { problem(new Error("Choose a picture first.")); return; }
-  byId("explain").disabled = true;
+  try { order = asked(); } catch (error) { problem(error.message); return; }
+  if (!pictures.length) { problem("Choose a picture first."); return; }
+  const batch = [...pictures], alone = batch.length === 1, refused = [];
+  let waits = false;
+  const wait = () => {
+    tellWaiting(n_unsent === 1 ? "1 picture waits in this tab: keep it open." : `${n_unsent} pictures wait in this tab: keep it open.`);
+    if (waits) return;
+    waits = true;
+    if (alone) told.begun();
+    leaveDialog(batch);
+    byId("new-dialog").close();
+  };
   const stay = (event) => event.preventDefault(); // what waits in this tab would be lost
   window.addEventListener("beforeunload", stay);
-  const sent = [];
-  try {
-    if (sign) submitted([await askJson(query("jobs", { ...order, sign }), { method: "POST" })], true);
-    else {
-      const waiting = [...files];
-      for (const one of waiting) {
-        const job = await post(order, one, waiting.length - sent.length);
-        sent.push(one);
-        submitted([job], sent.length === 1 && waiting.length === 1, waiting.length - sent.length);
-      }
+  byId("explain").disabled = true;
+  n_unsent += batch.length;
+  if (!alone) told.begun();
+  for (const one of batch) {
+    try {
+      const job = await post(order, one, wait);
+      URL.revokeObjectURL(one.address);
+      told.made(job, alone && !waits);
+    } catch (error) {
+      refused.push(Object.assign(one, { problem: error.message }));
     }
-    byId("new-dialog").close();
-  } catch (error) {
-    openNew();
-    problem(error);
+    n_unsent -= 1;
   }
   window.removeEventListener("beforeunload", stay);
-  forget(sent);
+  if (!waits) leaveDialog(batch);
+  pictures.unshift(...refused);
+  preview();
+  const words = refused.length ? refusal(refused, batch.length) : "";
+  if (!n_unsent) tellWaiting("");
+  if (words && !waits && byId("new-dialog").open) {
+    problem(words);
+    byId("explain").focus(); // disabled, it lost it
+  } else if (words) tellWaiting(`${words} New has what is left.`);
+  else {
+    if (!waits) byId("new-dialog").close();
+    if (!alone) toast("All pictures are sent.", 4);
+  }
+}
+
+/** Make room in the dialog for others. */
+function leaveDialog(batch) {
+  pictures = pictures.filter((one) => !batch.includes(one));
   preview();
   byId("explain").disabled = false;
 }
 
+function refusal(refused, n) {
+  const [{ name, problem: why }] = refused, first = `${name}: ${why}`;
+  return n === 1 ? first : `${refused.length} of ${n} could not be taken: ${first}`;
+}
+
+/** In the library, where it is in nobody's way. */
+function tellWaiting(words) {
+  if (byId("sending").textContent !== words) byId("sending").textContent = words; // spoken when it changes
+}
+
 /** Send a picture; while too many wait already, wait too. */
-async function post(order, { file, name }, left) {
+async function post(order, { file, name, sign }, wait) {
   for (;;) {
     try {
-      return await askJson(query("jobs", { ...order, name }), { method: "POST", body: file });
+      return await askJson(query("jobs", sign ? { ...order, sign } : { ...order, name }), { method: "POST", body: file });
     } catch (error) {
-      if (error.status !== BUSY) throw Object.assign(error, { message: `${name}: ${error.message}` });
+      if (error.status !== BUSY) throw error;
     }
-    if (byId("new-dialog").open) byId("new-dialog").close();
-    submitted([], false, left);
+    wait();
     await new Promise((done) => { setTimeout(done, WAIT); });
   }
 }

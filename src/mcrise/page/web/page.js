@@ -54,10 +54,12 @@ function remove(ids) {
   const back = deleteSoon(ids, UNDO_SECONDS), here = location.hash;
   const open = ids.includes(read().id);
   if (open) leave({ level: "collection" });
-  toast(ids.length === 1 ? `Deleted ${names[0]}.` : `Deleted ${ids.length} jobs.`, UNDO_SECONDS, "Undo", () => {
+  const undo = toast(ids.length === 1 ? `Deleted ${names[0]}.` : `Deleted ${ids.length} jobs.`, UNDO_SECONDS, "Undo", () => {
     back();
     if (open) { history.replaceState(null, "", here); route(read()); }
+    byId(open ? "delete" : "main").focus({ preventScroll: true });
   });
+  undo.focus(); // what was pressed is gone
 }
 
 /** The picture of a job under the same masks, asked of another model; then both side by side. */
@@ -75,16 +77,18 @@ makeLibrary({
   remove,
   compare: ([one, other]) => { selected.clear(); leave({ level: "image", id: one, with: other }); },
 });
-makeNew(about, (made, only, left = 0) => {
-  listJobs();
-  if (made.length && only) leave({ level: "image", id: made[0].id });
-  else if (read().level !== "collection") leave({ level: "collection" });
-  if (!only) toast(left ? `${left} pictures wait in this tab: keep it open.` : "All pictures are sent.", 4);
+makeNew(about, {
+  begun: () => { if (read().level !== "collection") leave({ level: "collection" }); },
+  made: (job, only) => {
+    listJobs();
+    if (only) leave({ level: "image", id: job.id });
+  },
 });
 
 // ---- the frame
 
 byId("new").onclick = openNew;
+byId("to-audit").hidden = !about.audit;
 byId("help").onclick = () => byId("help-dialog").showModal();
 document.querySelector(".skip").onclick = (event) => { event.preventDefault(); byId("main").focus(); };
 byId("fold").onclick = () => {

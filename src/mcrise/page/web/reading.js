@@ -53,10 +53,17 @@ export function makeReading(stage) {
     byId("trial-problem").textContent = "";
     now.found = showFindings(now.told, swatches, {
       pinned: address.finding, tryable: job.served && asked.against === null,
-      choose: (finding) => go(finding ? { finding: finding.key, color: finding.fill } : { finding: null }),
+      choose: (finding) => {
+        go(finding ? { finding: finding.key, color: finding.fill } : { finding: null });
+        if (finding) see();
+      },
       hover: (runs) => outline(runs ?? now.pinned?.runs ?? null, mine.info),
       attempt: (finding, button) => attempt(mine, asked, finding, button),
-      paint: (finding) => go({ level: "whatif", finding: finding.key, color: finding.fill }),
+      paint: (finding) => {
+        go({ level: "whatif", finding: finding.key, color: finding.fill });
+        byId("stage").querySelector(".view").focus({ preventScroll: true }); // where the brush is
+        see();
+      },
     });
     now.pinned = now.found.find((finding) => finding.key === address.finding) ?? null;
     outline(now.pinned?.runs ?? null, mine.info);
@@ -70,9 +77,17 @@ export function makeReading(stage) {
     for (const line of document.querySelectorAll("#colors .region")) line.setAttribute("d", path);
   }
 
+  /** Bring the stage into view where most of it is not: what was chosen is seen there. */
+  function see() {
+    const { top, bottom, height } = byId("stage").querySelector(".view").getBoundingClientRect();
+    if (Math.min(bottom, innerHeight) - Math.max(top, 0) > height / 2) return;
+    byId("looking").scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+  }
+
   async function attempt(mine, asked, finding, button) {
     const { key } = now, { target, estimator } = asked;
-    button.disabled = true;
+    if (button.ariaDisabled) return;
+    button.ariaDisabled = "true"; // not disabled: it would lose the focus
     button.textContent = "Trying…";
     try {
       const told = await askJson(query(`jobs/${mine.id}/trials`, { target, estimator, finding: finding.key }), { method: "POST" });
@@ -82,7 +97,7 @@ export function makeReading(stage) {
       show(mine, asked);
     } catch (error) {
       byId("trial-problem").textContent = error.message;
-      button.disabled = false;
+      button.ariaDisabled = null;
       button.textContent = "Try it";
     }
   }

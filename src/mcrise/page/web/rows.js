@@ -23,7 +23,8 @@ export async function fetchRows(mine, { target, against, estimator }, other) {
   const named = info.labels.indexOf(mine.info.labels[target]), [first] = rows;
   const second = await fetched(other, { target: named < 0 ? info.predicted[0].target : named });
   const same = job.name === mine.job.name && job.model !== mine.job.model; // one picture, two models
-  const told = (one) => (same ? one.model : one.name.length > SHORT ? `${one.name.slice(0, SHORT - 1)}…` : one.name);
+  const told = (one) => (same ? one.model : one.name.length > SHORT ? `${one.name.slice(0, SHORT / 2 - 1)}…${one.name.slice(-SHORT / 2)}` : one.name);
+  Object.assign(first, { of: told(mine.job), says: same ? `${mine.job.model} says` : `The model says of ${told(mine.job)}` });
   first.label = `${first.label} · ${told(mine.job)}`;
   second.label = `${second.label} · ${told(job)}`;
   rows.push(second, difference(first, second));

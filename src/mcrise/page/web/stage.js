@@ -10,10 +10,10 @@ const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRi
 
 /**
  * Panes in `place`. `moved` is told the place under the pointer as shares of height and width;
- * `brush` gets strokes on the picture where it says that it is active.
+ * `brush` gets strokes on the picture where it says that it is active; the pointer is at `start` first.
  */
-export function makeStage(place, { moved, brush = null }) {
-  let panes = [], point = { down: 0.5, across: 0.5 }, region = "", looks = { above: 0, strength: 1, contours: true };
+export function makeStage(place, { moved, brush = null, start = { down: 0.5, across: 0.5 } }) {
+  let panes = [], point = start, region = "", looks = { above: 0, strength: 1, contours: true };
   let zoom = { scale: 1, top: 0, left: 0 };
 
   function show(wanted) {

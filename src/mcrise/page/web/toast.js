@@ -1,12 +1,17 @@
-// A toast: a sentence for a few seconds, with one thing to do about it.
+// Toasts: a sentence for a few seconds, some with one thing to do about it.
 
 import { byId, el } from "./element.js";
 
-let timer = null;
-
+/** Those with something to do stand side by side, each for its own time; of the others the last is enough. Returns the button. */
 export function toast(words, seconds = 5, label = "", act = null) {
-  clearTimeout(timer);
-  const hide = () => byId("toast").replaceChildren();
-  byId("toast").replaceChildren(el("span", {}, words), ...(act ? [el("button", { type: "button", onclick: () => { hide(); act(); } }, label)] : []));
-  timer = setTimeout(hide, 1000 * seconds);
+  const button = act && el("button", { type: "button", "aria-label": `${label}: ${words}`, onclick: () => { hide(); act(); } }, label);
+  const made = el("div", { class: act ? "" : "plain" }, el("span", {}, words), button);
+  function hide() {
+    if (made.contains(document.activeElement)) byId("main").focus({ preventScroll: true }); // it must not fall to nowhere
+    made.remove();
+  }
+  if (!act) byId("toast").querySelector(".plain")?.remove();
+  byId("toast").append(made);
+  setTimeout(hide, 1000 * seconds);
+  return button;
 }

@@ -2,7 +2,7 @@
 
 import { byStrength, drawStrip } from "./colors.js";
 import { byId, el } from "./element.js";
-import { drawBars, drawScale, unpack } from "./maps.js";
+import { at, drawBars, drawScale, shareOf, signed, unpack } from "./maps.js";
 import { openNew } from "./new.js";
 import { around } from "./outline.js";
 import { makeStage } from "./stage.js";
@@ -28,10 +28,12 @@ export async function showWelcome() {
     fetch("/web/example.json").then((answer) => answer.json()),
     fetch("/web/example.bin").then((answer) => answer.arrayBuffer()).then(unpack),
   ]);
-  const [finding] = told.findings, order = byStrength(maps).map(([name]) => name);
+  const [finding] = told.findings, order = byStrength(maps).map(([name]) => name), [strongest] = order;
+  const start = strongestPlace(maps, maps.names.indexOf(strongest));
+  const here = (name) => signed(at(maps, maps.names.indexOf(name), start.down, start.across)[0], 2);
   const colors = maps.names.map((name) => told.swatches[name]);
   const point = ({ down, across }) => drawBars(bars, maps, maps, colors, down, across, order);
-  const stage = makeStage(stagePlace, { moved: point });
+  const stage = makeStage(stagePlace, { moved: point, start });
 
   function choose(name) {
     const k = maps.names.indexOf(name), common = { picture: PICTURE, size: maps.size, maps, k, scale: maps };
@@ -49,10 +51,16 @@ export async function showWelcome() {
     stage.outline(is ? around(finding.runs, maps.size) : "");
   } }, "Show it");
   steps.append(
-    el("li", {}, el("b", { class: "lowers" }, "Purple"), ` lowers the score, `, el("b", { class: "raises" }, "orange"), ` raises it: here painting ${finding.fill} on the face of the sign costs “stop” about ${Math.abs(finding.effect).toFixed(2)}.`),
+    el("li", {}, el("b", { class: "lowers" }, "Purple"), ` lowers the score, `, el("b", { class: "raises" }, "orange"), ` raises it: painting ${strongest} below the letters moves “stop” by ${here(strongest)}.`),
     el("li", {}, el("b", {}, "Faint"), " lies within what chance alone would show. The thin line is its edge: what lies beyond it counts."),
-    el("li", {}, el("b", {}, "Each color has its own map."), " Below, strongest first. Red on a red sign changes nothing; white or blue does: the color matters, not only the place."),
+    el("li", {}, el("b", {}, "Each color has its own map."), ` Below, strongest first. Below the letters red moves the score by ${here("red")} only, white by ${here("white")}: the color matters, not only the place.`),
     el("li", {}, el("b", {}, "A finding"), " says it in words and is put to the test by painting. ", outlined, el("blockquote", {}, finding.sentence)));
   drawScale(scale, maps, maps);
-  choose(finding.fill);
+  choose(strongest);
+}
+
+/** Where map k is farthest from zero, as shares of height and width. */
+function strongestPlace({ values, shape: [, rows, columns], size }, k) {
+  const map = values.slice(k * rows * columns, (k + 1) * rows * columns).map(Math.abs), most = map.indexOf(Math.max(...map));
+  return { down: shareOf(Math.floor(most / columns), rows, size[0]), across: shareOf(most % columns, columns, size[1]) };
 }
