@@ -1,6 +1,7 @@
 """Asking about repaints: once, in batches, kept in the record; comparing; the commands."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -119,6 +120,13 @@ def test_what_matters_is_confirmed_with_its_numbers(red_record):
     assert found["tried"]["after"]["red"] > 0.3
     assert found["tried"]["control"]["verdict"] == "confirmed"
     assert found["tried"]["control"]["places"] == 19
+
+
+def test_what_is_not_established_goes_by_the_numbers_that_findings_have_when_tried(red_record):
+    """Trials put findings in another order and drop some: what was said before is not kept."""
+    reading = replace(read_maps(red_record), pending="Not established: green in 3.")
+    tried = try_reading(red_record, reading)
+    assert tried.reading.pending == read_maps(red_record).pending
 
 
 def test_a_region_of_the_wrong_size_or_without_pixels_is_refused(red_record):
