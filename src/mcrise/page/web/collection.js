@@ -14,6 +14,8 @@ const SHARES = ["0-0.25", "0.25-0.5", "0.5-0.75", "0.75-1"], SCORES = ["0-0.5", 
 const MOST_SHOWN = 200;
 let audit = null;
 
+const images = (n) => `${n} image${n === 1 ? "" : "s"}`;
+
 /** Have the figures of an audit, where the server has one. */
 export async function loadAudit(about) {
   if (about.audit) audit = await askJson("audit").catch(() => null);
@@ -74,7 +76,7 @@ function told(all, known, chosen) {
   const wait = all.length - known.length, wrong = known.filter(({ card }) => card.right === false).length;
   const folders = [...new Set(known.filter(({ job, card }) => job.name.includes("/") && !card.truth).map(({ job }) => job.name.split("/").at(-2)))];
   return [
-    chosen.length === all.length ? `${all.length} images` : `${chosen.length} of ${all.length} images`, wrong ? `${wrong} wrong` : "", wait ? `${wait} without figures yet` : "",
+    chosen.length === all.length ? images(all.length) : `${chosen.length} of ${images(all.length)}`, wrong ? `${wrong} wrong` : "", wait ? `${wait} without figures yet` : "",
     folders.length ? `no class of the model is called ${folders.slice(0, 3).map((one) => `“${one}”`).join(", ")}${folders.length > 3 ? ` and ${folders.length - 3} more folders` : ""}` : "",
   ].filter(Boolean).join(" · ");
 }
@@ -116,7 +118,7 @@ function showScatter(known, address) {
 function showMeans(one, colors) {
   byId("collection-means").hidden = !one || one.n < 2;
   if (!one) return;
-  byId("means-title").textContent = `Mean maps of ${one.label}, ${one.n} images`;
+  byId("means-title").textContent = `Mean maps of ${one.label}, ${images(one.n)}`;
   const shown = colors.filter(({ name }) => one.means[name]);
   const high = Math.max(1e-9, ...shown.flatMap(({ name }) => one.means[name].flatMap((row) => [...row].map(Math.abs))));
   byId("collection-means").querySelector(".strip").replaceChildren(...shown.map((color) => {
