@@ -303,6 +303,15 @@ def test_a_jitter_counts_where_it_is_more_than_rounding(record):
     assert any("differently each time" in note for note in noisy.maps(0).notes)
 
 
+def test_what_chance_shows_is_worked_out_once_for_maps_and_anew_for_others(record):
+    maps = record.maps(0, "centered")
+    found = record.chance(maps)
+    assert record.chance(maps) is found
+    other = record.chance(record.maps(1, "paper"))
+    assert other is not found
+    assert record.chance(maps).limit == found.limit > 0
+
+
 def test_an_answer_is_anothers_beyond_rounding_and_three_times_the_jitter(record):
     known = np.float32([0.5, 0.5])
     assert record.other_answer(known + np.float32([0, 0.0009]), known) == 0
