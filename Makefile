@@ -16,12 +16,14 @@ demo: $(VENV)/.run
 test: check chromium
 	$(BIN)/pytest -n 2 --dist loadfile
 
-# What `make test` runs of src/, in the processes it starts too.
+# What `make test` runs of src/, in the processes it starts too. What is measured is written to a file
+# as well, so the test whose disk is full is left out.
 coverage: check chromium
 	rm -rf build/coverage && mkdir -p build/coverage
 	echo 'import coverage; coverage.process_startup()' > build/coverage/sitecustomize.py
 	COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml COVERAGE_FILE=$(CURDIR)/build/coverage/data \
-	  PYTHONPATH=$(CURDIR)/build/coverage $(BIN)/coverage run -m pytest -n 2 --dist loadfile
+	  PYTHONPATH=$(CURDIR)/build/coverage $(BIN)/coverage run -m pytest -n 2 --dist loadfile \
+	  --deselect tests/test_study.py::test_a_full_disk_is_one_sentence_and_earlier_rows_stay
 	COVERAGE_FILE=build/coverage/data $(BIN)/coverage combine --quiet
 	COVERAGE_FILE=build/coverage/data $(BIN)/coverage report --skip-covered
 
