@@ -342,7 +342,7 @@ def test_what_a_brief_says_can_be_asked_and_is_a_briefs_default_where_it_is_not(
     brief = Brief("red,blue", (4, 6), 0.3, 3, "auto", 0.5, 128, "not red", 16)
     assert job.order == Order("planted", "picture", brief)
     wait(lambda: job.state == "done")
-    record = mcrise.load(jobs.record_path(job))
+    record = mcrise.load(jobs.cabinet.record_path(job.id))
     assert (record.n_masks, record.batch_size) == (128, 16)
 
 
@@ -551,14 +551,14 @@ def test_with_a_host_a_token_is_needed(jobs):
 
 def test_a_record_that_is_damaged_and_a_picture_that_is_gone_are_told_in_words(client, jobs):
     good, bad = finished(client, jobs), finished(client, jobs)
-    jobs.record_path(jobs.get(bad)).write_bytes(b"no record")
-    jobs.held.clear()
+    jobs.cabinet.record_path(bad).write_bytes(b"no record")
+    jobs.cabinet.held.clear()
     assert client.get("/api/cards", params={"ids": f"{good},{bad}"}).json().keys() == {good}
     assert client.get(f"/api/jobs/{bad}/record").status_code == 400
     for id in (good, bad):
-        jobs.upload_path(jobs.get(id)).unlink()
-    jobs.record_path(jobs.get(bad)).unlink()
-    jobs.views.clear()
+        jobs.cabinet.upload_path(id).unlink()
+    jobs.cabinet.record_path(bad).unlink()
+    jobs.cabinet.views.clear()
     assert client.get(f"/api/jobs/{bad}/image.png").status_code == 404
     again = client.post("/api/jobs", params={"like": good})
     assert (again.status_code, "send it again" in again.text) == (404, True)

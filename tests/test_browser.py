@@ -173,7 +173,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             # Pointing shows the record's own numbers, for another class and estimator too.
             (job,) = jobs.all()
             assert job.order.name == "my sign.png"
-            record = mcrise.load(jobs.record_path(job))
+            record = mcrise.load(jobs.cabinet.record_path(job.id))
             assert_numbers_of(page, record.maps("stop"), 40, 50)
             expect(page.locator("#pending")).to_contain_text("Not established")
             asked = jobs.n_images

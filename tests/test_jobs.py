@@ -18,7 +18,8 @@ import mcrise
 from mcrise.brief import Brief
 from mcrise.masks import CHUNK
 from mcrise.model import Model
-from mcrise.page.jobs import Jobs, NotServed, Order, QueueFull, UnknownJob
+from mcrise.page.job import UnknownJob
+from mcrise.page.jobs import Jobs, NotServed, Order, QueueFull
 from mcrise.page.ledger import NotKept
 from mcrise.page.order import parse_order
 from mcrise.page.retention import Retention
@@ -96,7 +97,7 @@ def test_a_job_ends_as_the_record_that_explain_returns(opened):
     job = jobs.submit(order(n_masks=128, fills="red,blue", seed=3), PICTURE)
     wait(jobs, lambda: job.state == "done")
     expected = undisturbed(128, fills="red,blue", seed=3)
-    found = mcrise.load(jobs.record_path(job))
+    found = mcrise.load(jobs.cabinet.record_path(job.id))
     assert found.chunks == expected.chunks
     for chunk in expected.chunks:
         np.testing.assert_array_equal(found.scores[chunk], expected.scores[chunk])
@@ -159,7 +160,7 @@ def test_pause_takes_effect_within_a_chunk_and_resuming_asks_only_one_batch_agai
     wait(jobs, lambda: job.n_masks == CHUNK)
     jobs.pause(job.id)
     gate.let(100)
-    wait(jobs, jobs.record_path(job).exists)
+    wait(jobs, jobs.cabinet.record_path(job.id).exists)
     assert job.n_masks <= 2 * CHUNK
     assert job.state == "paused"
     jobs.resume(job.id)
@@ -282,7 +283,9 @@ def test_nothing_is_left_behind_by_an_order_that_cannot_be_written_down(opened, 
     assert "readonly" in jobs.health()["trouble"]
 
 
-@pytest.mark.parametrize("full", ["mcrise.page.jobs.write_atomically", "mcrise.archive.replacing"])
+@pytest.mark.parametrize(
+    "full", ["mcrise.page.cabinet.write_atomically", "mcrise.archive.replacing"]
+)
 def test_nothing_is_left_behind_by_a_record_for_which_there_is_no_room(
     opened, tmp_path, monkeypatch, full
 ):
@@ -394,13 +397,30 @@ def test_while_a_long_record_is_read_nobody_else_waits(opened, monkeypatch):
         assert go_on.wait(10)
         return mcrise.load(path)
 
-    monkeypatch.setattr("mcrise.page.jobs.load", slowly)
+    monkeypatch.setattr("mcrise.page.cabinet.load", slowly)
     reader = threading.Thread(target=again.record, args=(job.id,))
     reader.start()
     assert reading.wait(10)
     assert again.all()[0].id == job.id  # and so on: the lock is free
     go_on.set()
     reader.join()
+
+
+def test_a_record_that_goes_while_it_is_read_is_not_held(opened, monkeypatch):
+    jobs = opened()
+    job = jobs.submit(order(n_masks=64), PICTURE)
+    wait(jobs, lambda: job.state == "done")
+    jobs.cabinet.let_go(job.id)
+
+    def meanwhile_deleted(path):
+        record = mcrise.load(path)
+        jobs.delete(job.id)
+        return record
+
+    monkeypatch.setattr("mcrise.page.cabinet.load", meanwhile_deleted)
+    with pytest.raises(UnknownJob):
+        jobs.record(job.id)
+    assert not jobs.cabinet.held
 
 
 def test_answers_are_added_to_the_record_there_is_by_now_and_no_mask_is_lost(opened):
@@ -412,7 +432,7 @@ def test_answers_are_added_to_the_record_there_is_by_now_and_no_mask_is_lost(ope
     wait(jobs, lambda: job.state == "done" and job.n_masks == 128)
     early.answers["a repaint"] = early.untouched
     jobs.keep_answers(job.id, early)
-    kept = mcrise.load(jobs.record_path(job))
+    kept = mcrise.load(jobs.cabinet.record_path(job.id))
     assert kept.n_masks == 128
     assert "a repaint" in kept.answers
 
@@ -421,7 +441,7 @@ def test_what_is_too_much_goes_oldest_first_and_only_after_it_was_told(opened):
     jobs = opened()
     first, second = (jobs.submit(order(n_masks=64), PICTURE) for _ in range(2))
     wait(jobs, lambda: second.state == "done")
-    jobs.retention = Retention(bytes=jobs.size_of(second), grace=100.0)
+    jobs.retention = Retention(bytes=jobs.cabinet.size(second.id), grace=100.0)
     tidy_now(jobs)
     assert first.leaves == pytest.approx(time.time() + 100, abs=20)
     assert second.leaves is None
@@ -430,7 +450,7 @@ def test_what_is_too_much_goes_oldest_first_and_only_after_it_was_told(opened):
     first.leaves = time.time() - 1
     tidy_now(jobs)
     assert [job.id for job in jobs.all()] == [second.id]
-    assert not jobs.record_path(first).exists()
+    assert not jobs.cabinet.record_path(first.id).exists()
 
 
 def tidy_now(jobs):

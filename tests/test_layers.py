@@ -101,6 +101,8 @@ LAYERS = [
     "page.connections",
     "page.shelf",
     "page.order",
+    "page.job",
+    "page.cabinet",
     "page.ledger",
     "page.retention",
     "page.decoding",

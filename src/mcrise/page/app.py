@@ -16,7 +16,8 @@ from ..version import VERSION
 from . import asking, auditing, cards, looking, taking
 from .decoding import Refused
 from .guard import Guard
-from .jobs import Jobs, NotServed, QueueFull, UnknownJob
+from .job import UnknownJob
+from .jobs import Jobs, NotServed, QueueFull
 from .ledger import NotKept
 from .shelf import Shelf
 

@@ -17,7 +17,8 @@ from ..fills import CUBE8
 from ..images import View, png
 from ..version import VERSION
 from .decoding import FORMATS
-from .jobs import Job, Jobs
+from .job import Job
+from .jobs import Jobs
 from .order import Order
 from .parameters import BODY, PNG, JobId, TheBrief, TheJobs
 from .status import follow, places_of, status_of

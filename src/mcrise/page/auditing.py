@@ -20,7 +20,8 @@ from ..brief import Brief
 from ..packing import swatch
 from ..record import Record
 from ..study.storage import Storage
-from .jobs import Jobs, UnknownJob
+from .job import UnknownJob
+from .jobs import Jobs
 from .order import Order
 from .parameters import TheJobs, TheShelf
 

@@ -15,14 +15,14 @@ from fastapi import APIRouter, Query, Response
 from numpy.typing import NDArray
 from PIL import Image
 
-from ..archive import load
 from ..errors import RecordError
 from ..images import whole_pixels
 from ..maps import Maps
 from ..packing import swatch
 from ..record import Record
 from ..study.datasets import spelled
-from .jobs import Job, Jobs, UnknownJob
+from .job import Job, UnknownJob
+from .jobs import Jobs
 from .looking import KEPT
 from .parameters import JobId, TheCards, TheJobs
 
@@ -49,14 +49,8 @@ def cards(
     return out
 
 
-def known_record(jobs: Jobs, job: Job) -> Record:
-    """A job's record, without putting away those that are being looked at."""
-    path = jobs.record_path(job)
-    return load(path) if job.id not in jobs.held and path.exists() else jobs.record(job.id)
-
-
 def make_card(jobs: Jobs, job: Job) -> dict[str, Any]:
-    record = known_record(jobs, job)
+    record = jobs.cabinet.glance(job.id)
     truth = truth_of(job.order.name, record)
     best = record.top(5)
     maps = record.maps(truth, ESTIMATOR)

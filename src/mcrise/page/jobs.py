@@ -7,16 +7,14 @@ between two chunks. Nothing that goes wrong ends that thread: what cannot be wri
 tried again every second.
 """
 
-import json
-import re
 import secrets
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,30 +24,23 @@ from .. import told
 from ..archive import load
 from ..brief import whole_chunks
 from ..errors import InputError, McriseError
-from ..files import write_atomically
 from ..images import View, png
 from ..locks import Lock
 from ..loop import CHECKPOINT_SECONDS, checkpointed, last, run, steps
 from ..model import Model
 from ..record import Record
+from .cabinet import Cabinet
 from .decoding import DECODER
+from .job import OPEN, Job, UnknownJob, parse_job
 from .ledger import Ledger, NotKept
-from .order import Order, parse_order
+from .order import Order
 from .retention import Retention
 
-ID = "[0-9a-f]{16}"  # of a job: part of the names of its files
 MOST_QUEUED = 16
-MOST_HELD = 8  # records in memory
-OPEN = ("queued", "running")  # states of a job that still has work to do
-STATES = (*OPEN, "paused", "stopped", "done", "failed")
 RETRY_SECONDS = 1.0  # after which what could not be written is tried again
 TIDY_SECONDS = 60.0  # between two looks at what is too old or too much
 
 T = TypeVar("T")
-
-
-class UnknownJob(InputError):
-    """There is no such job, or not any more."""
 
 
 class QueueFull(InputError):
@@ -61,23 +52,6 @@ class NotServed(InputError):
 
     def __init__(self, model: str) -> None:
         super().__init__(f"The model {model!r} is not being served: start the server with it.")
-
-
-@dataclass
-class Job:
-    """How far an order has got."""
-
-    id: str
-    number: int  # jobs are done in this order
-    order: Order
-    created: float
-    state: str = "queued"  # then running, and paused, stopped, done or failed
-    n_masks: int = 0
-    goal: int = 0
-    note: str = ""  # why it stopped or failed
-    early: bool = False  # there is something to see, before the first masks that count
-    speed: float | None = None  # masks a second
-    leaves: float | None = None  # when it goes, where there is no room for it
 
 
 class Jobs:
@@ -99,7 +73,7 @@ class Jobs:
         self.models = {name: self.counted(model) for name, model in models.items()}
         self.lock = Lock(folder / "jobs.lock", "a server")
         self.changed = threading.Condition(threading.RLock())
-        self.loading = threading.Lock()
+        self.cabinet = Cabinet(folder)
         try:
             self.ledger = Ledger(folder / "jobs.sqlite")
             self.jobs = {job.id: job for job in self.stored()}
@@ -108,9 +82,6 @@ class Jobs:
             raise
         self.unkept: set[str] = set()  # jobs whose state could not be written yet
         self.n_bytes, self.tidied = 0, 0.0
-        self.held: OrderedDict[str, Record] = OrderedDict()
-        self.copies: dict[str, Record] = {}  # of those held
-        self.views: dict[str, View] = {}  # of the newest, unpacked when they were taken
         self.calls: deque[Callable[[], None]] = deque()
         self.open = True
         self.ending = False  # soon: whoever listens should go
@@ -148,13 +119,8 @@ class Jobs:
         with self.changed:
             self.check_queue()
             self.check_room(len(picture))
-            number = 1 + max((job.number for job in self.jobs.values()), default=0)
-            job = Job(secrets.token_hex(8), number, order, time.time())
-            self.keep_new(job, picture)
-            if view is not None:
-                self.views[job.id] = view
-                while len(self.views) > MOST_HELD:
-                    del self.views[next(iter(self.views))]
+            job = Job(secrets.token_hex(8), self.next_number(), order, time.time())
+            self.keep_new(job, picture, view)
             self.changed.notify_all()
         return job
 
@@ -163,21 +129,24 @@ class Jobs:
         with self.changed:
             if id in self.jobs:
                 return
-            number = 1 + max((job.number for job in self.jobs.values()), default=0)
             n_masks = record.n_masks
-            job = Job(id, number, order, time.time(), "done", n_masks, n_masks, record.verdict)
-            self.check_room(record.n_masks * record.n_classes * 4)
-            self.keep_new(job, png(record.view.pixels), record)
+            job = Job(id, self.next_number(), order, time.time(), "done", n_masks, n_masks,
+                      record.verdict)  # fmt: skip
+            self.check_room(n_masks * record.n_classes * 4)
+            self.keep_new(job, png(record.view.pixels), record=record)
 
-    def keep_new(self, job: Job, picture: bytes, record: Record | None = None) -> None:
+    def next_number(self) -> int:
+        return 1 + max((job.number for job in self.jobs.values()), default=0)
+
+    def keep_new(
+        self, job: Job, picture: bytes, view: View | None = None, record: Record | None = None
+    ) -> None:
         """Keep all of a job, or nothing and say why."""
         try:
-            write_atomically(self.upload_path(job), picture)
-            if record is not None:
-                record.save(self.record_path(job))
+            self.cabinet.put(job.id, picture, view, record)
             self.keep(job)
         except (OSError, InputError, NotKept) as error:
-            self.remove_files(job)
+            self.cabinet.remove(job.id)
             if isinstance(error, NotKept):
                 raise
             reason = error.strerror if isinstance(error, OSError) else error
@@ -228,12 +197,9 @@ class Jobs:
             job = self.get(id)
             self.ledger.drop(id)
             del self.jobs[id]
-            self.held.pop(id, None)
-            self.copies.pop(id, None)
-            self.views.pop(id, None)
             self.unkept.discard(id)
             job.state = "cancelled"
-            self.remove_files(job)  # and again by the worker, if it is at it
+            self.cabinet.remove(id)  # and again by the worker, if it is at it
 
     def move(self, id: str, sources: tuple[str, ...], state: str, **more: Any) -> Job:
         """Change the state of a job, if it is one from which that is possible; `more` always."""
@@ -290,33 +256,8 @@ class Jobs:
 
     def record(self, id: str) -> Record:
         """What is known so far: a copy that does not grow."""
-        record = self.whole_record(id)
-        with self.changed:
-            self.get(id)
-            copy = self.copies.get(id)
-            if copy is None or copy.n_masks != record.n_masks:  # else it keeps what it has fitted
-                copy = self.copies[id] = replace(record, scores=dict(record.scores))
-                copy.recognised = record.recognised  # else each repaint would ask anew
-            return copy
-
-    def whole_record(self, id: str) -> Record:
-        """The record itself. Reading a long one takes seconds: nobody else waits for that."""
-        with self.changed:
-            path = self.record_path(self.get(id))
-            if id in self.held:
-                return self.held[id]
-        with self.loading:  # of two who want it, one reads
-            with self.changed:
-                if id in self.held:
-                    return self.held[id]
-            if not path.exists():
-                raise UnknownJob(f"Job {id} has no masks yet: wait for its first chunk.")
-            read = load(path)
-            with self.changed:
-                self.get(id)
-                if id not in self.held:  # else it has begun to run meanwhile, and has more
-                    self.hold(id, read)
-                return self.held[id]
+        self.get(id)
+        return self.cabinet.copy(id)
 
     def model(self, name: str) -> Model:
         if name not in self.models:
@@ -331,31 +272,22 @@ class Jobs:
 
     def unpacked(self, job: Job) -> View:
         geometry = self.model(job.order.model).geometry
-        known = self.views.get(job.id)
+        known = self.cabinet.views.get(job.id)
         return DECODER.view(self.upload(job.id), geometry) if known is None else known
 
     def upload(self, id: str) -> bytes:
         """The file that was sent."""
-        path = self.upload_path(self.get(id))
-        try:
-            return path.read_bytes()
-        except FileNotFoundError:  # meanwhile
-            raise UnknownJob(f"The picture of job {id} is gone: send it again.") from None
-
-    def upload_path(self, job: Job) -> Path:
-        return self.folder / f"{job.id}.upload"
-
-    def record_path(self, job: Job) -> Path:
-        return self.folder / f"{job.id}.npz"
+        self.get(id)
+        return self.cabinet.upload(id)
 
     def keep_answers(self, id: str, record: Record) -> None:
         """Save what a model said of repaints; a job that is running saves it by itself."""
-        whole = self.whole_record(id)  # which may have more masks by now
+        whole = self.cabinet.record(id)  # which may have more masks by now
         with self.changed:
             job = self.get(id)
             whole.answers |= record.answers
             if job.state != "running":
-                whole.save(self.record_path(job))
+                whole.save(self.cabinet.record_path(id))
 
     # ---- working
 
@@ -397,10 +329,9 @@ class Jobs:
         with self.changed:
             if job.early:  # it failed before there was anything to go on with
                 job.early = False
-                self.held.pop(job.id, None)
-                self.copies.pop(job.id, None)
+                self.cabinet.let_go(job.id)
             if job.id not in self.jobs:
-                self.remove_files(job)
+                self.cabinet.remove(job.id)
                 return
             if reached and job.state == "running":
                 asked = job.order.brief.n_masks
@@ -410,7 +341,7 @@ class Jobs:
 
     def chunks(self, job: Job) -> Generator[Record, None, None]:
         """The run of a job, kept on disk as it goes."""
-        order, path = job.order, self.record_path(job)
+        order, path = job.order, self.cabinet.record_path(job.id)
         model = self.model(order.model)
         view = self.unpacked(job)
 
@@ -419,8 +350,7 @@ class Jobs:
             draw(record, order)
             with self.changed:
                 if job.id in self.jobs:
-                    self.hold(job.id, record)
-                    self.copies[job.id] = record  # it does not grow: the run has one of its own
+                    self.cabinet.hold_still(job.id, record)  # the run has one of its own
                     job.early = True
 
         known = load(path) if path.exists() else None
@@ -432,7 +362,7 @@ class Jobs:
                 spent = time.monotonic() - started
                 with self.changed:
                     if job.id in self.jobs:
-                        self.hold(job.id, record)
+                        self.cabinet.hold(job.id, record)
                     job.n_masks, job.note, job.early = record.n_masks, record.verdict, False
                     job.goal = max(record.goal, job.goal if order.brief.n_masks != "auto" else 0)
                     if record.n_masks > n_before:
@@ -454,19 +384,9 @@ class Jobs:
 
     # ---- keeping
 
-    def hold(self, id: str, record: Record) -> None:
-        if self.held.get(id) is not record:
-            self.copies.pop(id, None)
-        self.held[id] = record
-        self.held.move_to_end(id)
-        while len(self.held) > MOST_HELD:
-            self.copies.pop(self.held.popitem(last=False)[0], None)
-
     def keep(self, job: Job) -> None:
         """Write a job down, or raise `NotKept`."""
-        asked = json.dumps(job.order.to_json())
-        self.ledger.put((job.number, job.id, asked, job.created, job.state, job.n_masks, job.goal,
-                         job.note))  # fmt: skip
+        self.ledger.put(job.to_row())
         self.unkept.discard(job.id)
 
     def write_unkept(self) -> None:
@@ -480,27 +400,20 @@ class Jobs:
     def stored(self) -> Iterator[Job]:
         """The jobs of earlier; those that were being worked on wait for their turn again."""
         leaving = self.ledger.leaving()
-        for number, id, asked, created, state, n_masks, goal, note in self.ledger.rows():
+        for row in self.ledger.rows():
             try:
-                order = parse_order(json.loads(asked))
-                if state not in STATES:
-                    raise ValueError(f"the state {state!r}")
-                if not re.fullmatch(ID, id):
-                    raise ValueError("its id is none")
-                counts = int(number), int(n_masks), int(goal)
-                created, note = told.number(created), str(note)
-                leaves = told.number(leaving[id]) if id in leaving else None
-            # Such as a fill of a package that is gone, or a list that is damaged.
-            except (InputError, ValueError, TypeError, OverflowError, RecursionError) as error:
+                job = parse_job(row)
+                job.leaves = told.number(leaving[job.id]) if job.id in leaving else None
+            except (InputError, ValueError) as error:
                 self.ledger.close()
                 raise InputError(
-                    f"Job {id} in {self.folder} cannot be read: {str(error).rstrip('.')}. Choose "
-                    "another --data to go on without it."
+                    f"Job {row[1]} in {self.folder} cannot be read: {str(error).rstrip('.')}. "
+                    "Choose another --data to go on without it."
                 ) from None
-            if order.model not in self.models and state in OPEN:
-                state, note = "failed", str(NotServed(order.model))
-            state = "queued" if state == "running" else state
-            yield Job(id, counts[0], order, created, state, *counts[1:], note, leaves=leaves)
+            if job.order.model not in self.models and job.state in OPEN:
+                job.state, job.note = "failed", str(NotServed(job.order.model))
+            job.state = "queued" if job.state == "running" else job.state
+            yield job
 
     def tidy(self) -> None:
         """Let go of what is too old or too much, a day after it was told so."""
@@ -509,7 +422,7 @@ class Jobs:
         self.tidied, now = time.monotonic(), time.time()
         with self.changed:
             resting = {job.id: job for job in self.jobs.values() if job.state not in OPEN}
-        sizes = {id: self.size_of(job) for id, job in resting.items()}
+        sizes = {id: self.cabinet.size(id) for id in resting}
         too_much = self.retention.too_much(
             [(id, job.created, sizes[id]) for id, job in resting.items()], now
         )
@@ -525,18 +438,6 @@ class Jobs:
                 self.ledger.tell_leaving(leaving)
             for id, job in resting.items():
                 job.leaves = leaving.get(id)
-
-    def size_of(self, job: Job) -> int:
-        total = 0
-        for path in (self.upload_path(job), self.record_path(job)):
-            with suppress(OSError):
-                total += path.stat().st_size
-        return total
-
-    def remove_files(self, job: Job) -> None:
-        for path in (self.upload_path(job), self.record_path(job)):
-            with suppress(OSError):
-                path.unlink()
 
 
 def draw(record: Record, order: Order) -> None:

@@ -20,7 +20,7 @@ from ..record import Record
 from ..repaints import Repaint, Stroke
 from ..trials import Trial, Tried, try_reading, try_strokes
 from .decoding import LONGEST_SIDE
-from .jobs import OPEN
+from .job import OPEN
 from .parameters import (
     BODY,
     BYTES,

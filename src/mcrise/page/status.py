@@ -5,7 +5,8 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from .jobs import OPEN, Job, Jobs, UnknownJob
+from .job import OPEN, Job, UnknownJob
+from .jobs import Jobs
 
 POLL_SECONDS = 0.1
 QUIET_SECONDS = 10.0  # after which a listener is told that somebody is still there

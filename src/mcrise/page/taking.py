@@ -26,7 +26,7 @@ def npz(id: JobId, jobs: TheJobs) -> Response:
     """The record, as `mcrise.load` reads it."""
     name = f"{stem(jobs, id)}.npz"
     try:
-        file = jobs.record_path(jobs.get(id)).open("rb")
+        file = jobs.cabinet.record_path(id).open("rb")
     except FileNotFoundError:  # of a job that runs and has not been saved yet
         content = record_bytes(jobs.record(id))
         return attached(content, name, "application/octet-stream")
