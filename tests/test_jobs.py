@@ -488,9 +488,9 @@ def test_a_folder_of_the_version_before_opens_and_its_half_done_job_ends_as_a_ne
     before.resume(half.id)
     wait(before, lambda: half.state in ("done", "failed"))
     assert (half.state, half.n_masks) == ("done", 640)
-    picture = before.upload_path(half).read_bytes()
+    picture = before.cabinet.upload_path(half.id).read_bytes()
     expected = mcrise.explain(picture, "demo", n_masks=640, mask_prob=0.3, grid=4, seed=3)
-    found = mcrise.load(before.record_path(half))
+    found = mcrise.load(before.cabinet.record_path(half.id))
     assert found.chunks == expected.chunks
     scores, new = found.scores_of(14), expected.scores_of(14)
     np.testing.assert_allclose(scores[:128], new[:128], atol=1e-5)  # by another processor, perhaps
