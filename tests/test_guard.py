@@ -39,7 +39,7 @@ def answer(guard, path="/", method="GET", query="", port=8700, kind="http", **he
         return {"type": "http.request", "body": b""}
 
     asyncio.run(guard(scope, receive, send))
-    start = sent[0]
+    (start,) = [message for message in sent if message["type"] == "http.response.start"]
     return start["status"], {name.decode(): value.decode() for name, value in start["headers"]}
 
 

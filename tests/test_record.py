@@ -66,6 +66,7 @@ def test_two_merged_halves_are_the_whole_to_the_bit(record):
     halves = [with_chunks(record, [2, 0]), with_chunks(record, [3, 1])]
     assert same(merge(halves), record)
     assert same(merge(halves[::-1]), record)
+    assert same(merge([record]), record)
 
 
 def test_the_order_in_which_chunks_come_changes_no_bit(record):
@@ -319,6 +320,9 @@ def test_an_answer_is_anothers_beyond_rounding_and_three_times_the_jitter(record
     shaky = replace(record, jitter=0.01)
     assert shaky.other_answer(known + np.float32(0.029), known) == 0
     assert shaky.other_answer(known + np.float32(0.031), known) == pytest.approx(0.031, 1e-3)
+    logits = replace(record, kind="any", untouched=np.float32([-5, 5]))
+    assert logits.other_answer(known + np.float32(0.009), known) == 0
+    assert logits.other_answer(known + np.float32(0.011), known) == pytest.approx(0.011, 1e-3)
 
 
 @pytest.mark.parametrize(

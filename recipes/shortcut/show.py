@@ -87,7 +87,8 @@ def show_findings(case: str, audits: Audits) -> None:
         fills = read_asked(audits[shortcut]).fills
         assert (fills[first.fill], first.sign) == ("green", 1)
     assert not any(is_there(one, shortcut) for one in twin), [one.sentence for one in twin]
-    print(f"The twin has {len(twin)} findings of that class, none of them there.")
+    n_findings = f"{len(twin)} finding{'' if len(twin) == 1 else 's'}"
+    print(f"The twin has {n_findings} of that class, none of them there.")
 
 
 def show_verdicts(shortcut: str, audits: Audits) -> None:

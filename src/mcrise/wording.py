@@ -34,6 +34,12 @@ def finding_lines(verdict: Verdict, label: str) -> list[str]:
 
 
 def headline(verdict: Verdict) -> str:
+    """What matters there; what another place does as well is not left for the last words."""
+    specific = verdict.control is None or verdict.control.verdict != "not specific"
+    return meaning(verdict) if specific else f"{meaning(verdict)}, but not here alone"
+
+
+def meaning(verdict: Verdict) -> str:
     kind = next((kind for kind in HEADLINES if verdict.claim(kind)), None)
     if kind is None:  # only together with another finding
         return "alone it is not needed"

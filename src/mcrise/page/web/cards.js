@@ -1,16 +1,17 @@
 // Cards of many jobs together: their classes, colors and mean maps, and which are unlike the rest.
 
-export const classOf = (card) => card.of.label;
+const SEPARATOR = " · ";
+const isOf = ({ label, model }, { job, card }) => label === card.of.label && model === job.model;
 
-/** Classes with their images, mean effects and mean maps; most images first. */
+/** Classes with their images, mean effects and mean maps; most images first. A class of two models is two. */
 export function byClass(known) {
-  const groups = new Map();
+  const groups = new Map(), several = new Set(known.map(({ job }) => job.model)).size > 1;
   for (const one of known) {
-    const label = classOf(one.card);
-    if (!groups.has(label)) groups.set(label, []);
-    groups.get(label).push(one);
+    const name = several ? one.card.of.label + SEPARATOR + one.job.model : one.card.of.label;
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push(one);
   }
-  return [...groups].map(([label, members]) => {
+  return [...groups].map(([name, members]) => {
     const judged = members.filter(({ card }) => card.right !== null), effects = {}, sums = {};
     for (const { card } of members) {
       card.fills.forEach((fill, k) => {
@@ -26,8 +27,8 @@ export function byClass(known) {
       map.forEach((row) => row.forEach((value, c) => { row[c] = value / n; }));
     }
     const means = Object.fromEntries(Object.entries(sums).map(([name, { map }]) => [name, map]));
-    return { label, n: members.length, members, effects, means, accuracy: judged.length ? judged.filter(({ card }) => card.right).length / judged.length : null };
-  }).sort((one, other) => other.n - one.n || one.label.localeCompare(other.label));
+    return { name, label: members[0].card.of.label, model: members[0].job.model, n: members.length, members, effects, means, accuracy: judged.length ? judged.filter(({ card }) => card.right).length / judged.length : null };
+  }).sort((one, other) => other.n - one.n || one.name.localeCompare(other.name));
 }
 
 /** The colors of all images, those used most first. */
@@ -38,8 +39,8 @@ export function colorsOf(known) {
 }
 
 /** How far an image's maps are from the mean of its class. */
-export function unlikeness({ card }, classes) {
-  const { means, n } = classes.find((one) => one.label === classOf(card));
+export function unlikeness(image, classes) {
+  const { card } = image, { means, n } = classes.find((one) => isOf(one, image));
   if (n < 3) return 0;
   let sum = 0;
   card.fills.forEach((fill, k) => card.maps[k].forEach((row, r) => row.forEach((value, c) => { sum += (value - means[fill.name][r][c]) ** 2; })));

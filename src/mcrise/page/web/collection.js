@@ -2,7 +2,7 @@
 
 import { go, write } from "./address.js";
 import { askJson } from "./api.js";
-import { byClass, classOf, colorsOf, unlikeness } from "./cards.js";
+import { byClass, colorsOf, unlikeness } from "./cards.js";
 import { byId, el, keep, named, swatch } from "./element.js";
 import { called, jobs, stateWords } from "./jobs.js";
 import { drawMap, signed } from "./maps.js";
@@ -35,11 +35,19 @@ export function showCollection(address) {
   place.dataset.signature = signature;
   showFilters(address, all, known, classes);
   showAudit(address);
-  byId("collection-matrix").replaceChildren(...(known.length ? [matrix(classes, colors, address.class, (label, color) => go({ class: address.class === label && !color ? null : label, sort: color ? `by ${color}` : address.sort ?? null }))] : []));
-  showScatter(known, address, classes);
-  showMeans(classes.find((one) => one.label === address.class) ?? (classes.length === 1 ? classes[0] : null), colors);
+  const chosenClasses = classes.filter((one) => one.label === address.class), fewest = chosenClasses.length ? chosenClasses : classes;
+  byId("collection-matrix").replaceChildren(...(known.length ? [matrix(classes, colors, (one) => chosenClasses.includes(one), (one, color) => openClass(one, color, address))] : []));
+  showScatter(known, address);
+  showMeans(fewest.length === 1 ? fewest[0] : null, colors);
   byId("collection-figures").hidden = known.length < 2;
   byId("collection-figures").classList.toggle("wide", colors.length > 6);
+}
+
+/** The images behind a class of the matrix, or all again; with a color, those on which it does most first. */
+function openClass(one, color, address) {
+  const again = !color && one.label === address.class;
+  const model = one.name === one.label ? {} : { model: one.model };
+  go({ class: again ? null : one.label, sort: color ? `by ${color}` : address.sort ?? null, ...model });
 }
 
 function frame(place) {
@@ -58,7 +66,7 @@ function frame(place) {
 
 function pick(all, classes, address) {
   const range = rangeOf(address);
-  const chosen = all.filter(({ job, card }) => (!address.class || (card?.of && classOf(card) === address.class))
+  const chosen = all.filter(({ job, card }) => (!address.class || card?.of?.label === address.class)
     && (!address.answers || (address.answers === "failed" ? job.state === "failed" : card?.right === (address.answers === "right")))
     && (!range || (card?.predicted && inside(card, range))));
   const { sort = "unlike" } = address, color = sort.startsWith("by ") ? sort.slice(3) : null;
@@ -88,7 +96,7 @@ function showFilters(address, all, known, classes) {
   const select = (label, name, options) => el("label", {}, label, el("select", { name, "aria-label": label, onchange: (event) => go({ [name]: event.target.value || null }) },
     ...options.map(([value, words]) => el("option", { value, selected: (address[name] ?? "") === value }, words))));
   byId("collection-filters").replaceChildren(...[
-    select("Class", "class", [["", "all"], ...classes.map((one) => [one.label, `${one.label} (${one.n})`])]),
+    select("Class", "class", [["", "all"], ...[...countByLabel(classes)].map(([label, n]) => [label, `${label} (${n})`])]),
     judged || failed ? select("Answers", "answers", [["", "all"], ...(judged ? [["right", "right"], ["wrong", "wrong"]] : []), ...(failed ? [["failed", "failed"]] : [])]) : null,
     models.length > 1 ? select("Model", "model", [["", "all"], ...models.map((name) => [name, name])]) : null,
     known.length > 1 ? select("Color share", "x", spans(SHARES, address.x, (at) => `${Math.round(100 * at)} %`)) : null,
@@ -97,6 +105,13 @@ function showFilters(address, all, known, classes) {
     address.class || address.answers || address.x || address.y || address.model ? el("button", { type: "button", onclick: () => go({ class: null, answers: null, model: null, x: null, y: null, sort: null }) }, "Show all") : null,
   ].filter(Boolean));
   if (focused) byId("collection-filters").querySelector(`[name="${focused}"]`)?.focus();
+}
+
+/** Images of each class, whichever model was asked. */
+function countByLabel(classes) {
+  const counts = new Map();
+  for (const { label, n } of classes) counts.set(label, (counts.get(label) ?? 0) + n);
+  return counts;
 }
 
 /** Spans to choose from, that of the address among them. */
@@ -118,14 +133,14 @@ function showScatter(known, address) {
 function showMeans(one, colors) {
   byId("collection-means").hidden = !one || one.n < 2;
   if (!one) return;
-  byId("means-title").textContent = `Mean maps of ${one.label}, ${images(one.n)}`;
+  byId("means-title").textContent = `Mean maps of ${one.name}, ${images(one.n)}`;
   const shown = colors.filter(({ name }) => one.means[name]);
   const high = Math.max(1e-9, ...shown.flatMap(({ name }) => one.means[name].flatMap((row) => [...row].map(Math.abs))));
   byId("collection-means").querySelector(".strip").replaceChildren(...shown.map((color) => {
     const canvas = el("canvas", { role: "img", "aria-label": `${color.name}: mean effect ${signed(one.effects[color.name])}` });
     const values = Float32Array.from(one.means[color.name].flatMap((row) => [...row]));
     drawMap(canvas, { shape: [1, 8, 8], size: [96, 96], values, tests: values.map(() => 2), diverging: true, stops: STOPS }, 0, { low: -high, high });
-    return el("figure", { class: "mean" }, canvas, el("figcaption", { class: "color-head" }, swatch(color.swatch), color.name, ` ${signed(one.effects[color.name])}`));
+    return el("figure", { class: "mean" }, canvas, el("figcaption", { class: "color-head" }, el("span", {}, swatch(color.swatch), ` ${color.name}`), ` ${signed(one.effects[color.name])}`));
   }));
 }
 
@@ -148,7 +163,7 @@ function showGallery(chosen) {
 /** What an audit says of its classes: the same matrix, of its own figures. */
 function showAudit(address) {
   if (!audit || byId("collection-audit").firstChild) return;
-  const classes = audit.classes.map((one) => ({ label: one.label, n: one.n, accuracy: one.accuracy, effects: Object.fromEntries(audit.fills.map((fill, k) => [fill.name, one.effects[k]])) }));
+  const classes = audit.classes.map((one) => ({ name: one.label, n: one.n, accuracy: one.accuracy, effects: Object.fromEntries(audit.fills.map((fill, k) => [fill.name, one.effects[k]])) }));
   byId("collection-audit").append(el("section", { class: "block", "aria-labelledby": "audit-title" }, el("h2", { id: "audit-title" }, el("a", { href: audit.page }, `Audit ${audit.name}`)),
-    matrix(classes, audit.fills, address.class, (label) => go({ class: label }))));
+    matrix(classes, audit.fills, ({ name }) => name === address.class, ({ name }) => go({ class: name }))));
 }

@@ -7,13 +7,13 @@ const LOW = [84, 39, 136], HIGH = [179, 88, 6]; // purple and orange, as the map
 const MOST_CLASSES = 40;
 
 /**
- * `classes` have a label, n, effects by color, and perhaps a share of right answers;
- * `open` is told which class, and which color, a cell stands for.
+ * `classes` have a name, n, effects by color, and perhaps a share of right answers;
+ * `open` is told which of them, and which color, a cell stands for.
  */
 export function matrix(classes, colors, chosen, open) {
   const most = Math.max(1e-9, ...classes.flatMap((one) => colors.map(({ name }) => Math.abs(one.effects[name] ?? 0))));
-  const rows = classes.slice(0, MOST_CLASSES).map((one) => el("tr", { class: one.label === chosen ? "chosen" : "" },
-    el("th", { scope: "row" }, el("button", { type: "button", class: "cell name", title: one.label, "aria-pressed": one.label === chosen, onclick: () => open(one.label, null) }, one.label)),
+  const rows = classes.slice(0, MOST_CLASSES).map((one) => el("tr", { class: chosen(one) ? "chosen" : "" },
+    el("th", { scope: "row" }, el("button", { type: "button", class: "cell name", title: one.name, "aria-pressed": chosen(one), onclick: () => open(one, null) }, one.name)),
     el("td", { class: "n" }, `${one.n}`), el("td", { class: "n" }, one.accuracy === null ? "" : `${Math.round(100 * one.accuracy)} %`),
     ...colors.map(({ name }) => el("td", {}, cell(one, name, most, open)))));
   return el("div", { class: "matrix", tabindex: 0, role: "region", "aria-label": "Mean effect of each color on each class" }, el("table", {},
@@ -26,7 +26,7 @@ export function matrix(classes, colors, chosen, open) {
 function cell(one, name, most, open) {
   const value = one.effects[name];
   if (value === undefined) return "";
-  const made = el("button", { type: "button", class: "cell", "aria-label": `${one.label}, ${name}: ${signed(value)}`, onclick: () => open(one.label, name) }, signed(value, most < 0.05 ? 3 : 2));
+  const made = el("button", { type: "button", class: "cell", "aria-label": `${one.name}, ${name}: ${signed(value)}`, onclick: () => open(one, name) }, signed(value, most < 0.05 ? 3 : 2));
   const share = Math.min(Math.abs(value) / most, 1), [red, green, blue] = value < 0 ? LOW : HIGH;
   made.style.background = `rgb(${red} ${green} ${blue} / ${0.55 * share})`; // so that the number stays readable
   return made;

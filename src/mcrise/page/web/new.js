@@ -1,7 +1,7 @@
 // New: what to explain. Files, folders, paste and drop, many at once, and all that `mcrise explain` takes.
 
 import { askJson, query } from "./api.js";
-import { byId, el, swatch } from "./element.js";
+import { byId, el, named, swatch } from "./element.js";
 import { toast } from "./toast.js";
 
 const CHUNK = 64; // masks come in whole chunks
@@ -93,7 +93,7 @@ function problem(words) {
 function preview() {
   byId("previews").replaceChildren(...pictures.slice(0, MOST_SHOWN).map((one) => el("li", {},
     el("img", { src: one.address, alt: "", title: one.name }),
-    el("span", { class: "name", title: one.name }, one.name),
+    named(one.name),
     one.problem ? el("span", { class: "problem" }, one.problem) : null,
     el("button", { type: "button", "aria-label": `Leave out ${one.name}`, onclick: () => leaveOut(one) }, "×"))),
   ...(pictures.length > MOST_SHOWN ? [el("li", { class: "rest" }, `and ${pictures.length - MOST_SHOWN} more`)] : []));

@@ -6,6 +6,7 @@ import { byId } from "./element.js";
 import { showFindings } from "./findings.js";
 import { around } from "./outline.js";
 
+const UNTRIED = "What two classes differ in is read, not tried: look at one of them alone to try it.";
 const NOTHING = { key: "", told: null, found: [], pinned: null };
 
 /** The reading beside a stage, on which findings are outlined. */
@@ -65,6 +66,7 @@ export function makeReading(stage) {
         see();
       },
     });
+    if (asked.against !== null && now.found.length) byId("pending").textContent += ` ${UNTRIED}`;
     now.pinned = now.found.find((finding) => finding.key === address.finding) ?? null;
     outline(now.pinned?.runs ?? null, mine.info);
     byId("fill-finding").disabled = !now.found.length;
