@@ -1209,6 +1209,35 @@ def test_the_example_starts_where_its_strongest_color_is_and_says_what_is_shown(
             expect(steps).to_contain_text(words)
 
 
+def test_what_colors_do_is_averaged_for_each_model_apart(page, tmp_path):
+    with served(page, tmp_path, MODELS) as (address, jobs):
+        for model in MODELS:
+            for i in range(3):
+                ask_and_wait(jobs, f"red/{i}.png", n_masks=64, model=model, seed=i)
+        page.goto(f"{address}#collection")
+        rows = page.locator("#collection-matrix tbody .name")
+        expect(rows).to_have_text(["red · center", "red · corner"])
+        expect(page.get_by_label("Class", exact=True)).to_contain_text("red (6)")
+        expect(page.locator("#collection-means")).to_be_hidden()
+        said = page.locator("#gallery .what").all_inner_texts()
+        assert sorted(said) == ["center"] * 3 + ["corner"] * 3
+        rows.nth(1).click()
+        expect(page.locator("#collection-count")).to_have_text("3 images")
+        expect(page.locator("#means-title")).to_have_text("Mean maps of red, 3 images")
+        expect(page.get_by_label("Model", exact=True)).to_have_value("corner")
+        expect(rows).to_have_text(["red"])
+
+
+def test_two_classes_that_are_compared_say_why_nothing_is_tried(page, world):
+    address, jobs = world
+    page.goto(f"{address}#image/{jobs.all()[0].id}")
+    expect(page.get_by_role("button", name=re.compile("^Try it: ")).first).to_be_visible()
+    page.fill("#against", "red")
+    page.press("#against", "Tab")
+    expect(page.locator("#pending")).to_contain_text("read, not tried")
+    expect(page.get_by_role("button", name=re.compile("^Try it: "))).to_have_count(0)
+
+
 def test_200_images_are_filtered_to_the_wrong_ones_of_a_class(page, tmp_path):
     n_images = 200
     with served(page, tmp_path, MODELS) as (address, jobs):

@@ -147,6 +147,7 @@ function showMeans(one, colors) {
 const STOPS = [[45, 0, 75], [128, 115, 172], [247, 247, 247], [224, 130, 20], [127, 59, 8]]; // purple to orange
 
 function showGallery(chosen) {
+  const several = new Set(chosen.map(({ job }) => job.model)).size > 1;
   keep(byId("gallery"), chosen.slice(0, MOST_SHOWN).map(({ job, card }) => ({ key: job.id, job, card })), ({ job }) => el("li", {},
     el("a", { href: write({ level: "image", id: job.id }) }, el("img", { src: `/api/jobs/${job.id}/thumbnail`, alt: "", loading: "lazy", onerror: (event) => event.target.classList.add("missing") }),
       named(job.name), el("span", { class: "says" }), el("span", { class: "what" }))),
@@ -154,7 +155,7 @@ function showGallery(chosen) {
     const best = card?.predicted?.[0];
     item.className = card?.right === false ? "wrong" : job.state === "failed" ? "failed" : "";
     item.querySelector(".says").textContent = best ? `${best.label} ${best.score.toFixed(2)}` : "";
-    item.querySelector(".what").textContent = card?.right === false ? `is ${card.truth.label}` : stateWords(job);
+    item.querySelector(".what").textContent = [several ? job.model : "", card?.right === false ? `is ${card.truth.label}` : stateWords(job)].filter(Boolean).join(" · ");
     item.querySelector("a").setAttribute("aria-label", ["Open " + called(job), ...[".says", ".what"].map((one) => item.querySelector(one).textContent)].filter(Boolean).join(", "));
   });
   byId("gallery-rest").textContent = chosen.length > MOST_SHOWN ? `The first ${MOST_SHOWN} of ${chosen.length}.` : chosen.length || !jobs.list.length ? "" : "No image fits these filters.";
