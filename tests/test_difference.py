@@ -8,18 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 import mcrise
-from mcrise.auditing.difference import (
-    accuracy,
-    compare_audits,
-    paired_shares,
-    plot_difference,
-    rate,
-    some,
-    widened,
-)
+from mcrise.auditing.change import accuracy, paired_shares, rate
+from mcrise.auditing.difference import compare_audits, plot_difference
 from mcrise.auditing.rules import Rule, check_rules
 from mcrise.auditing.runs import compare_runs
-from mcrise.auditing.statistics import Figure
+from mcrise.auditing.statistics import Figure, widened
 from mcrise.auditing.tables import read_asked
 from mcrise.cli.diff import diff
 from planted import PatchModel, photo
@@ -111,7 +104,7 @@ def test_noise_alone_is_no_change(audits):
 def test_where_too_few_images_were_compared_nothing_is_said_to_be_as_before(tmp_path):
     few = np.arange(5)
     pair = [
-        write_audit(tmp_path / name, [some(planted_looks(0, corner=corner), few)])
+        write_audit(tmp_path / name, [planted_looks(0, corner=corner).some(few)])
         for name, corner in (("before", 0.0), ("after", 0.3))
     ]
     text = "\n".join(compare_audits(*pair).lines(read_asked(pair[0])))
@@ -123,7 +116,7 @@ def test_images_that_are_decided_otherwise_are_counted(tmp_path):
     """Without truths: 24 of a class, of which 14 are of another for the second model."""
     both = [replace(planted_looks(k), truth=np.full(24, -1)) for k in (0, 1)]
     other = replace(both[1], names=tuple(f"other {n}" for n in range(24)))
-    mixed = some(both[0], np.arange(10)), joined_with(other, some(both[0], np.arange(10, 24)))
+    mixed = both[0].some(np.arange(10)), joined_with(other, both[0].some(np.arange(10, 24)))
     pair = write_audit(tmp_path / "before", [both[0], other]), write_audit(tmp_path / "now", mixed)
     for folder in pair:  # in the order of their names
         note = json.loads((folder / "audit.json").read_text())

@@ -87,6 +87,7 @@ LAYERS = [
     "auditing.protocol",
     "auditing.tables",
     "auditing.maps",
+    "auditing.change",
     "auditing.difference",
     "auditing.runs",
     "auditing.rules",

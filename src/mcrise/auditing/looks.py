@@ -4,7 +4,7 @@ All figures of an audit are functions of these, so they can be made anew at any 
 model. n images, K fills, R rows and columns of the raster, Z zones, B basic colors.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -94,6 +94,16 @@ class Looks(ByContent):
 
     def __len__(self) -> int:
         return len(self.image)
+
+    def some(self, rows: IntArray) -> "Looks":
+        """Some of the images."""
+        kept: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                kept[name] = value[rows]
+            elif isinstance(value, tuple):
+                kept[name] = tuple(value[n] for n in rows)
+        return replace(self, **kept)
 
     @property
     def tested(self) -> FloatArray:

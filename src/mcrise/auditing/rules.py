@@ -28,7 +28,8 @@ from ..claims import join
 from ..errors import InputError
 from ..study.storage import Storage
 from ..told import toml
-from .difference import Change, ClassChange, compare_audits, place_name
+from .change import Change
+from .difference import ClassChange, compare_audits, place_name
 from .figures import ClassFigures, Figures, read_figures
 from .looks import Asked
 from .statistics import Figure, share_ends, widened

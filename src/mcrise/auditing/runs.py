@@ -15,7 +15,7 @@ from ..estimators import DEFAULT
 from ..reading import read_maps
 from ..record import Record, Target
 from ..trials import Comparison
-from .difference import Change, mean_change
+from .change import Change, mean_change
 from .statistics import widened
 from .zones import NINTHS, onto_raster, zone_shares
 
