@@ -50,6 +50,7 @@ LAYERS = [
     "claims",
     "reading",
     "examining",
+    "flips",
     "wording",
     "trials",
     "metrics",

@@ -19,18 +19,14 @@ from .estimators import DEFAULT
 from .examining import (
     Control,
     Setting,
-    Suggestion,
     Verdict,
     compare_places,
     examine,
     examine_nothing,
     examine_pairs,
-    options_of,
-    rising,
-    search_flip,
-    suggest,
 )
 from .fills import Fill
+from .flips import Suggestion, options_of, rising, search_flip, suggest
 from .loop import recognise
 from .maps import Maps
 from .reading import Finding, Reading, heading, pending, read_maps

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from .claims import Claim, in_words, join, sentence_case
-from .examining import Control, Suggestion, Verdict
+from .examining import Control, Verdict
+from .flips import Suggestion
 from .record import Record
 
 # What a finding comes to, most telling first; the first claim that was made heads the sentence.
