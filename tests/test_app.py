@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fastapi import HTTPException, Request
 from PIL import Image
 from starlette.testclient import TestClient
 
@@ -30,7 +31,7 @@ from mcrise.page.app import create_app
 from mcrise.page.jobs import Jobs, Order
 from mcrise.page.shelf import Shelf
 from mcrise.page.status import follow
-from mcrise.page.uploads import MOST_BYTES
+from mcrise.page.uploads import MOST_BYTES, Incoming, body_of
 from mcrise.reading import read_maps
 from mcrise.sample import Chance
 from planted import PatchModel, photo
@@ -669,3 +670,18 @@ def test_it_listens_on_this_machine_alone_unless_a_host_is_given_and_then_prints
         process.wait()
         process.stdout.close()
     assert "token" not in rest
+
+
+def test_an_upload_that_breaks_off_is_no_fault_of_the_server():
+    messages = [
+        {"type": "http.request", "body": b"abc", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive():
+        return messages.pop(0)
+
+    request = Request({"type": "http", "method": "POST", "headers": []}, receive)
+    with pytest.raises(HTTPException, match="broke off"):  # an answer, and no traceback in the log
+        asyncio.run(body_of(request, 1000))
+    assert Incoming.n_bytes == 0

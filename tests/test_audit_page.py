@@ -141,6 +141,24 @@ def test_an_image_with_a_record_opens_in_the_workbench_once(client):
     assert client.post(f"/api/jobs/{id}/trials").status_code == 200  # its model is served
 
 
+def test_an_audit_that_was_made_again_opens_its_new_records(client, folder, tmp_path):
+    before = client.get("/audit/3", follow_redirects=False).headers["location"]
+    jobs = client.app.state.jobs
+    again = mcrise.explain(photo(32, 32), jobs.models["patch"], n_masks=64, seed=2)
+    (folder / "records/000003.npz").write(saved(again, tmp_path))
+    after = client.get("/audit/3", follow_redirects=False).headers["location"]
+    assert after != before
+    assert jobs.record(after.removeprefix("/#")).plan.seed == 2
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_link_of_another_page_puts_nothing_among_the_jobs(client, site):
+    followed = {"sec-fetch-site": site, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert client.get("/audit/3", headers=followed).status_code == 403
+    assert client.get("/audit.html", headers=followed).status_code == 200
+    assert client.get("/api/jobs").json() == []
+
+
 def test_what_the_audit_has_no_record_of_is_a_sentence(client):
     found = client.get("/audit/4")
     assert found.status_code == 404

@@ -47,6 +47,7 @@ def status(*given, **more):
     return answer(*given, **more)[0]
 
 
+FOLLOWED = {"sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}  # a link
 LOCAL, OPEN = Guard(app), Guard(app, "signs.example", TOKEN)
 
 
@@ -91,7 +92,10 @@ def test_with_a_host_its_name_and_any_address_are_answered(host, expected):
         ({"origin": "http://["}, 403),
         ({"sec_fetch_site": "cross-site", "sec_fetch_mode": "no-cors"}, 403),
         ({"sec_fetch_site": "cross-site"}, 403),
-        ({"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate"}, 200),  # a link
+        ({"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate"}, 403),
+        ({"sec_fetch_site": "cross-site", **FOLLOWED, "sec_fetch_dest": "iframe"}, 403),
+        ({"sec_fetch_site": "same-site", "sec_fetch_mode": "no-cors"}, 403),  # of another port
+        ({"sec_fetch_site": "cross-site", **FOLLOWED}, 200),
         ({"sec_fetch_site": "same-origin", "sec_fetch_mode": "cors"}, 200),
     ],
 )

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shutil
 import sqlite3
 import threading
@@ -16,6 +17,7 @@ from PIL import Image
 
 import mcrise
 from mcrise.brief import Brief
+from mcrise.fills import Picture, Solid
 from mcrise.masks import CHUNK
 from mcrise.model import Model
 from mcrise.page.job import UnknownJob
@@ -325,9 +327,81 @@ def test_a_model_that_ends_the_program_fails_its_job_only(opened):
     job = jobs.submit(order(n_masks=64), PICTURE)
     wait(jobs, lambda: job.state == "failed")
     assert "SystemExit" in job.note
-    with pytest.raises(SystemExit):
+    with pytest.raises(mcrise.ModelError, match="SystemExit: 3"):  # not the server either
         jobs.call("planted", lambda model: model(photo(24, 32)[None])).result(timeout=10)
     assert jobs.health() == {"alive": True, "trouble": ""}
+
+
+class Speechless(BaseException):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("cannot read caf\udce9.png"), r"ValueError: cannot read caf\\udce9\.png"),
+        (Speechless(), "Speechless: it cannot say why"),
+    ],
+)
+def test_whatever_a_model_says_when_it_fails_can_be_written_down(opened, error, words):
+    def fails(images):
+        raise error
+
+    jobs = opened(fails)
+    job = jobs.submit(order(n_masks=64), PICTURE)
+    wait(jobs, lambda: job.state == "failed")
+    assert re.search(words, job.note)
+    jobs.close()
+    again = opened().get(job.id)
+    assert (again.state, again.note) == ("failed", job.note)
+
+
+ANY_FILLS = (Picture(photo(24, 32), "picture:/etc/hostname"), Solid((200, 10, 10), "a(b, c"))
+
+
+def test_a_record_of_any_fills_is_taken_kept_and_grown_and_names_open_no_file(opened):
+    known = Model(PLANTED, identity="planted")
+    record = mcrise.explain(PICTURE, known, n_masks=64, fills=ANY_FILLS, mask_prob=0.5)
+    jobs = opened()
+    brief = Brief(record.plan.fills, mask_prob=0.5, n_masks=64)
+    jobs.adopt("0123456789abcdef", Order("planted", "adopted.png", brief), record)
+    jobs.close()
+    again = opened()
+    job = again.more("0123456789abcdef", 64)
+    wait(again, lambda: job.state in ("done", "failed"))
+    assert (job.state, job.n_masks, job.note) == ("done", 128, "")
+    assert again.record(job.id).plan == record.plan
+
+
+def test_a_number_that_another_has_taken_overwrites_nothing(opened):
+    jobs = opened()
+    first = jobs.submit(order(n_masks=64), PICTURE)
+    del jobs.jobs[first.id]  # as by a server that shares the folder in spite of its lock
+    with pytest.raises(NotKept):
+        jobs.submit(order(n_masks=64), PICTURE)
+    assert [row[1] for row in jobs.ledger.rows()] == [first.id]
+
+
+def test_what_is_kept_is_limited_while_a_long_job_runs(opened, monkeypatch):
+    monkeypatch.setattr("mcrise.page.jobs.TIDY_SECONDS", 0.0)
+    gate = Gate()
+    jobs = opened(gate, retention=Retention(bytes=3 * len(PICTURE), grace=0.0))
+    long = jobs.submit(order(n_masks=64_000), PICTURE)
+    wait(jobs, lambda: long.state == "running")
+    others = [jobs.stop(jobs.submit(order(n_masks=64), PICTURE).id) for _ in range(2)]
+    assert jobs.kept()["bytes"] == 3 * len(PICTURE)
+    with pytest.raises(NotKept, match="keep-gb"):
+        jobs.submit(order(n_masks=64), PICTURE)
+    jobs.delete(others[0].id)
+    assert jobs.kept()["bytes"] == 2 * len(PICTURE)
+    jobs.stop(jobs.submit(order(n_masks=64), PICTURE).id)
+    jobs.retention = Retention(bytes=2 * len(PICTURE), grace=0.0)
+    gate.let(FIRST + 10 * CHUNKS)
+    wait(jobs, lambda: others[1].id not in jobs.jobs)  # the oldest that rests
+    assert long.state == "running"
+    jobs.delete(long.id)
+    gate.let(100)
 
 
 def test_a_folder_has_one_server_and_whoever_comes_second_is_told_which(opened, tmp_path):

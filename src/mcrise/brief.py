@@ -4,7 +4,7 @@ One set of defaults and checks for Python, every command, the page's jobs and st
 says is checked when it is made, so that nothing is refused after work was spent on it.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -77,7 +77,8 @@ class Brief:
         """As keyword arguments again; fills given as objects go by their names."""
         chosen = self.fills
         named = chosen if isinstance(chosen, str) else ",".join(fill.name for fill in chosen)
-        return {**asdict(replace(self, fills=named)), "grid": list(self.grid)}
+        said = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**said, "fills": named, "grid": list(self.grid)}
 
 
 def check_amount(n_masks: Amount, tolerance: float = TOLERANCE, cap: int = CAP) -> None:

@@ -6,6 +6,15 @@ if TYPE_CHECKING:
     from .record import Record
 
 
+def words_of(error: BaseException) -> str:
+    """What an error says, even one of somebody else's code: text that can be written anywhere."""
+    try:
+        said = str(error)
+    except BaseException:  # its own words fail
+        said = "it cannot say why"
+    return said.encode("utf-8", "backslashreplace").decode()
+
+
 class McriseError(Exception):
     """One sentence for the user: what came, what is needed, what to do."""
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blend import Canvas, make_canvas
-from .errors import InputError, ModelError
+from .errors import InputError, ModelError, words_of
 from .fills import Fill
 from .images import Geometry, View, unit_float
 from .origin import UNKNOWN, Origin
@@ -116,7 +116,7 @@ class Model:
         except InputError:
             raise
         except Exception as error:
-            reason = str(error).strip().partition("\n")[0] or "no reason given"
+            reason = words_of(error).strip().partition("\n")[0] or "no reason given"
             raise ModelError(f"the model raised {type(error).__name__}: {reason}") from error
         if answer.ndim != 2 or len(answer) != len(batch) or answer.shape[1] == 0:
             raise ModelError(

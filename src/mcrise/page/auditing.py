@@ -5,13 +5,13 @@ import json
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Header, HTTPException, Request
 from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from ..archive import parse_record
-from ..auditing.figures import read_figures
+from ..auditing.figures import FILE, read_figures
 from ..auditing.maps import audit_fills
 from ..auditing.page import POLICY, render
 from ..auditing.plain import plain, undamaged
@@ -70,7 +70,8 @@ def page(audit: TheAudit, shelf: TheShelf) -> HTMLResponse:
     def link(number: int) -> str | None:
         return f"/audit/{number}" if record_file(audit, number).is_file() else None
 
-    text = shelf.get(("audit", "page"), 0, lambda: render(audit, link))
+    version = hashlib.sha256(b"".join((audit / name).read_bytes() for name in (NOTE, FILE)))
+    text = shelf.get(("audit", "page"), version.digest(), lambda: render(audit, link))
     return HTMLResponse(
         text, headers={"content-security-policy": f"{POLICY}; frame-ancestors 'none'"}
     )
@@ -78,9 +79,14 @@ def page(audit: TheAudit, shelf: TheShelf) -> HTMLResponse:
 
 @router.get("/audit/{number}", response_class=RedirectResponse, status_code=303)
 async def open_image(
-    number: Annotated[int, InPath(ge=0, lt=10**9)], audit: TheAudit, jobs: TheJobs
+    number: Annotated[int, InPath(ge=0, lt=10**9)],
+    audit: TheAudit,
+    jobs: TheJobs,
+    sec_fetch_site: Annotated[str, Header(include_in_schema=False)] = "none",
 ) -> str:
     """Put the record of an image among the jobs, once, and go there."""
+    if sec_fetch_site not in ("none", "same-origin"):  # a link elsewhere must not fill the list
+        raise HTTPException(403, "Another site's page leads here: open it from /audit.html.")
     return f"/#{await run_in_threadpool(adopted, audit, number, jobs)}"
 
 
@@ -92,9 +98,10 @@ def adopted(audit: Storage, number: int, jobs: Jobs) -> str:
             f"The audit has no record of image {number}: audit with --keep-records to open images."
         )
     with undamaged(audit):
-        record = parse_record(file.read_bytes())
+        content = file.read_bytes()
+        record = parse_record(content)
         name = read_names(json.loads((audit / NOTE).read_text()))[number]
-    id = hashlib.sha256(f"{file.path} {record.model}".encode()).hexdigest()[:16]
+    id = hashlib.sha256(content).hexdigest()[:16]  # an audit made again has others
     jobs.adopt(id, order_of(record, name.rpartition("/")[2], jobs), record)
     return id
 

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PAGE = "/"
+LINK = ("navigate", "document")  # how a browser asks when one follows a link: not into a frame
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -77,11 +78,9 @@ class Guard:
         if not self.is_ours(host):
             return "The Host of the request is not this server."
         origin = headers.get("origin")
-        cross_site = (
-            headers.get("sec-fetch-site") == "cross-site"
-            and headers.get("sec-fetch-mode") != "navigate"
-        )
-        if cross_site or (origin is not None and not is_of(origin, host)):
+        elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        is_link = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == LINK
+        if (elsewhere and not is_link) or (origin is not None and not is_of(origin, host)):
             return "The request comes from another site's page."
         return ""
 

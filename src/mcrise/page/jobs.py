@@ -23,7 +23,7 @@ import numpy as np
 from .. import told
 from ..archive import load
 from ..brief import whole_chunks
-from ..errors import InputError, McriseError
+from ..errors import InputError, McriseError, ModelError, words_of
 from ..images import View, png
 from ..locks import Lock
 from ..loop import CHECKPOINT_SECONDS, checkpointed, last, run, steps
@@ -144,7 +144,7 @@ class Jobs:
         """Keep all of a job, or nothing and say why."""
         try:
             self.cabinet.put(job.id, picture, view, record)
-            self.keep(job)
+            self.ledger.add(job.to_row())
         except (OSError, InputError, NotKept) as error:
             self.cabinet.remove(job.id)
             if isinstance(error, NotKept):
@@ -155,6 +155,7 @@ class Jobs:
                 "send it again."
             ) from None
         self.jobs[job.id] = job
+        self.n_bytes += self.cabinet.size(job.id)
 
     def check_queue(self) -> None:
         if len(self.queue()) >= self.most_queued:
@@ -196,6 +197,7 @@ class Jobs:
         with self.changed:
             job = self.get(id)
             self.ledger.drop(id)
+            self.n_bytes -= self.cabinet.size(id)
             del self.jobs[id]
             self.unkept.discard(id)
             job.state = "cancelled"
@@ -226,8 +228,11 @@ class Jobs:
                 if not self.open:
                     raise McriseError("The server is ending: ask again when it is back.")
                 answer.set_result(function(self.model(name)))
-            except BaseException as error:  # also SystemExit, of a model's own code
+            except Exception as error:
                 answer.set_exception(error)
+            except BaseException as error:  # of a model's own code: it must not end the server
+                said = f"The model raised {type(error).__name__}: {words_of(error)}."
+                answer.set_exception(ModelError(said))
 
         with self.changed:
             if not self.worker.is_alive():
@@ -317,15 +322,17 @@ class Jobs:
             with closing(self.chunks(job)) as chunks:
                 for _ in chunks:
                     self.serve_calls()
+                    with suppress(NotKept):
+                        self.tidy()
                     if not self.open or job.state != "running":
                         break
                 else:
                     draw(self.record(job.id), job.order)
                     reached = True
         except McriseError as error:
-            job.state, job.note = "failed", str(error)
+            job.state, job.note = "failed", words_of(error)
         except BaseException as error:  # a job must not take the worker with it
-            job.state, job.note = "failed", f"{type(error).__name__}: {error}"
+            job.state, job.note = "failed", f"{type(error).__name__}: {words_of(error)}"
         with self.changed:
             if job.early:  # it failed before there was anything to go on with
                 job.early = False
@@ -354,7 +361,9 @@ class Jobs:
                     job.early = True
 
         known = load(path) if path.exists() else None
-        grown = run(view, model, order.brief, known, show_early)
+        # A record has its fills itself: one that was made elsewhere may have any.
+        brief = order.brief if known is None else replace(order.brief, fills=known.plan.fills)
+        grown = run(view, model, brief, known, show_early)
         started, n_before = time.monotonic(), None
         with closing(checkpointed(grown, path, self.checkpoint_seconds)) as saved:
             for record in saved:
@@ -421,10 +430,13 @@ class Jobs:
             return
         self.tidied, now = time.monotonic(), time.time()
         with self.changed:
-            resting = {job.id: job for job in self.jobs.values() if job.state not in OPEN}
-        sizes = {id: self.cabinet.size(id) for id in resting}
+            there = dict(self.jobs)
+            resting = {id: job for id, job in there.items() if job.state not in OPEN}
+        sizes = {id: self.cabinet.size(id) for id in there}
         too_much = self.retention.too_much(
-            [(id, job.created, sizes[id]) for id, job in resting.items()], now
+            [(id, job.created, sizes[id]) for id, job in resting.items()],
+            now,
+            sum(size for id, size in sizes.items() if id not in resting),
         )
         leaving = {id: resting[id].leaves or now + self.retention.grace for id in too_much}
         for id in [id for id, at in leaving.items() if at <= now]:
@@ -433,7 +445,7 @@ class Jobs:
             del leaving[id]
             del sizes[id]
         with self.changed:
-            self.n_bytes = sum(sizes.values())
+            self.n_bytes = sum(sizes.get(id) or self.cabinet.size(id) for id in self.jobs)
             if leaving != {id: job.leaves for id, job in resting.items() if job.leaves}:
                 self.ledger.tell_leaving(leaving)
             for id, job in resting.items():

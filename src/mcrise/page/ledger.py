@@ -71,6 +71,11 @@ class Ledger:
         with self.opening():
             return self.database.execute(f"SELECT {COLUMNS} FROM jobs").fetchall()
 
+    def add(self, values: tuple[Any, ...]) -> None:
+        """A new row; nobody's is overwritten."""
+        with self.writing() as database:
+            database.execute("INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+
     def put(self, values: tuple[Any, ...]) -> None:
         with self.writing() as database:
             database.execute("REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)

@@ -22,14 +22,20 @@ class Order:
     brief: Brief = field(default_factory=Brief)
 
     def to_json(self) -> dict[str, Any]:
-        return {"model": self.model, "name": self.name, **self.brief.to_json()}
+        said = {"model": self.model, "name": self.name, **self.brief.to_json()}
+        # Fills that were not named came with a record, which has them: their names may be anything.
+        return said if isinstance(self.brief.fills, str) else {**said, "fills": None}
 
 
 def parse_order(said: Any) -> Order:
     """An order as an earlier or a later version has told it: it may know fewer things, or more."""
     try:
         said = told.table(said)
-        known = {name: read(said[name]) for name, read in BRIEF.items() if name in said}
+        known = {
+            name: read(said[name])
+            for name, read in BRIEF.items()
+            if name in said and not (name == "fills" and said[name] is None)
+        }
         model, name = told.text(said["model"]), told.text(said["name"])
     except (ValueError, LookupError, RecursionError) as error:
         raise InputError(f"it is no order ({error}).") from None

@@ -19,10 +19,15 @@ class Retention:
     bytes: int | None = 20 * GIGABYTE
     grace: float = GRACE
 
-    def too_much(self, kept: Iterable[tuple[str, float, int]], now: float) -> list[str]:
-        """The jobs beyond the limits, oldest first; each job is an id, when it was made, bytes."""
+    def too_much(
+        self, kept: Iterable[tuple[str, float, int]], now: float, at_work: int = 0
+    ) -> list[str]:
+        """The jobs beyond the limits, oldest first; each job is an id, when it was made, bytes.
+
+        Those that are at work, of so many bytes together, cannot go.
+        """
         oldest = sorted(kept, key=lambda job: job[1])
-        total, out = sum(size for _, _, size in oldest), []
+        total, out = at_work + sum(size for _, _, size in oldest), []
         for id, created, size in oldest:
             old = self.days is not None and now - created > self.days * 24 * 3600
             full = self.bytes is not None and total > self.bytes

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from fastapi import HTTPException, Request
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from ..errors import InputError
 from ..fills import Blur, Fill
@@ -44,6 +45,8 @@ async def body_of(request: Request, most: int) -> bytes:
                     )
                 if Incoming.n_bytes > MOST_INCOMING:
                     raise HTTPException(503, "Too much is being sent at once: try again.")
+    except ClientDisconnect:
+        raise HTTPException(400, "The body broke off: send it again.") from None  # to nobody
     except TimeoutError:
         raise HTTPException(
             408, f"The body did not come within {SLOWEST:g} seconds: try again."
