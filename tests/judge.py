@@ -53,6 +53,8 @@ def judge(case: Case, claim: Claimed) -> bool:
     if claim.kind not in PREDICATES:
         raise ValueError(f"{claim.kind!r} is not a claim that may be printed: {list(PREDICATES)}")
     n_regions = 2 if claim.kind in PAIRS else 0 if claim.kind in REGIONLESS else 1
+    if claim.kind == "together":
+        n_regions = max(len(claim.regions), 3)
     if len(claim.regions) != n_regions:
         raise ValueError(f"{claim.kind!r} came with {len(claim.regions)} regions, not {n_regions}")
     return bool(PREDICATES[claim.kind](case, claim))
@@ -151,6 +153,14 @@ def color(case: Case, claim: Claimed) -> bool:
 def structure(case: Case, claim: Claimed) -> bool:
     """Texture or shape matters: its mean color does not suffice."""
     return bool(falls(case, claim, own_move(case, claim)))
+
+
+def mixture(case: Case, claim: Claimed) -> bool:
+    """Its colors matter and not how they are arranged: its pixels suffice in any order."""
+    pixels, region = case.image.copy(), claim.regions[0]
+    pixels[region] = randomness(case, region).permutation(pixels[region])
+    moved = scores(case, claim.target, [pixels])[0] - before(case, claim)
+    return structure(case, claim) and bool(keeps(case, claim, moved))
 
 
 def missing_color(case: Case, claim: Claimed) -> bool:
@@ -293,6 +303,14 @@ def both_needed(case: Case, claim: Claimed) -> bool:
     )
 
 
+def together(case: Case, claim: Claimed) -> bool:
+    """Without any one of them the score is kept, without all it is not."""
+    everywhere = np.logical_or.reduce(claim.regions)
+    alone = [moves(case, claim, claim.fills, region) for region in claim.regions]
+    at_once = moves(case, claim, claim.fills, everywhere)
+    return keeps(case, claim, np.array(alone)).all() and falls(case, claim, at_once).all()
+
+
 def nothing_matters(case: Case, claim: Claimed) -> bool:
     """No color on any of 20 random patches of a tenth of the image moves the score."""
     rng = randomness(case)
@@ -327,6 +345,7 @@ PREDICATES: dict[str, Callable[[Case, Claimed], bool]] = {
     "as good": as_good,
     "color": color,
     "structure": structure,
+    "mixture": mixture,
     "missing color": missing_color,
     "obstacle": obstacle,
     "finds color": finds_color,
@@ -340,6 +359,7 @@ PREDICATES: dict[str, Callable[[Case, Claimed], bool]] = {
     "specific": specific,
     "either suffices": either_suffices,
     "both needed": both_needed,
+    "together": together,
     "nothing matters": nothing_matters,
     "saturated": saturated,
 }
@@ -353,7 +373,7 @@ SAID_BY = {
     "lowers": ("lowers", "color"),  # which names the fills that lower it
     "color": ("color", "finds color"),
     "as good": ("as good", "finds color"),
-    "structure": ("structure", "sharpness"),
+    "structure": ("structure", "mixture", "sharpness"),
     "raises": ("raises", "missing color", "obstacle"),
     "nothing matters": ("nothing matters", "saturated"),
 }

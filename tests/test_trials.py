@@ -282,13 +282,13 @@ def test_compare_names_the_missing_color_and_what_would_move_the_decision(saved,
     assert "Reading of 'priority road − no vehicles'" in out
     assert "yellow" in out
     assert "and the model says 'priority road'" in out
-    assert "Smallest repaint found that changes the decision" in out
+    assert "Smallest repaint found that makes it 'priority road'" in out
     assert (saved / "compare.png").exists()
 
 
 def test_whatif_tries_all_findings_one_or_the_users_own_region(saved, capsys):
     run("whatif", saved, "--target", "priority road")
-    assert "Smallest repaint found that changes the decision" in capsys.readouterr().out
+    assert "Smallest repaint found that makes it 'priority road'" in capsys.readouterr().out
     run("whatif", saved, "--target", "priority road", "--paint", "yellow", "--region", 1, "--json")
     trial = json.loads(capsys.readouterr().out)["trial"]
     assert trial["after"] > trial["before"]

@@ -19,6 +19,7 @@ ClaimKind = Literal[
     "color",  # its color matters and its texture does not
     "finds color",  # likewise, and these fills are the color that is looked for
     "structure",  # its texture or shape matters: its own mean color does not suffice
+    "mixture",  # likewise, but its own pixels in another order do
     "missing color",  # these fills raise the score, and what is there does not count
     "obstacle",  # covering it raises the score, with its own mean color too
     "brightness",  # how bright it is matters, not its hue
@@ -31,6 +32,7 @@ ClaimKind = Literal[
     "specific",  # the same repaint does less in all other places tried
     "either suffices",  # of two regions: without one the score is kept, without both it is not
     "both needed",  # of two regions: without either nearly as much is lost as without both
+    "together",  # of three or more: without any one the score is kept, without all it is not
     "saturated",  # painting the region alone moves nothing
     "nothing matters",  # no color on any part moves the score
 ]

@@ -21,7 +21,17 @@ from .claims import CLAIM_KINDS, Claim
 from .fills import Fill, Gray, Solid
 from .images import unit_float
 from .reading import Finding
-from .repaints import Region, Repaint, Stroke, beside, elsewhere, own_mean, shuffled, tinted
+from .repaints import (
+    Region,
+    Repaint,
+    Stroke,
+    beside,
+    elsewhere,
+    own_mean,
+    shuffled,
+    tinted,
+    turned_hue,
+)
 
 LOST, KEPT = 0.15, 0.93  # of the score: more is certainly lost, more is certainly kept
 LEAST_FALL, LEAST_RISE = 0.03, 0.065  # of the range of scores: less does not matter
@@ -132,7 +142,7 @@ def examine(setting: Setting, finding: Finding) -> Generator[Any, Any, Verdict]:
     fills, color = chosen_fills(setting, finding), own_mean(image, region)
     scores = yield from paint_each(setting, region, [*fills, color, shuffled(image, region)])
     after, mean, mixed = dict(zip(fills, scores, strict=False)), scores[-2], scores[-1]
-    own = yield from try_own(setting, region, color, mean)
+    own = yield from try_own(setting, region, color, mean, mixed)
     falling = [fill for fill in fills if setting.falls(after[fill])]
     rising = [fill for fill in fills if setting.rises(after[fill])]
     down = finding.direction < 0 or not rising  # at a high score only that has room
@@ -148,7 +158,8 @@ def examine(setting: Setting, finding: Finding) -> Generator[Any, Any, Verdict]:
     else:
         said += told_by_gain(setting, after, rising, own)
     for fill in moving:
-        if kind := what_it_takes(fill):
+        kind = what_it_takes(fill)
+        if kind and (yield from is_what_it_takes(setting, region, fill, down, own)):
             said.append((kind if down else f"{kind} obstacle", [fill]))
     main = (min if down else max)(moving, key=lambda fill: after[fill])
     strokes = (Stroke(region, main, finding.place),)
@@ -165,6 +176,7 @@ class Own:
 
     color: Solid
     score: float
+    mixed: float  # score under its own pixels, shuffled
     does: frozenset[str]  # of "keeps", "falls", "rises"
 
 
@@ -205,8 +217,11 @@ def told_by_loss(
                 said.append(("finds color", near))
             said.append(("color", falling_colors))
     elif "falls" in own.does and not kept:  # else some one color would do
-        said.append(("structure", falling_colors))
-    return [*said, ("as good", kept)] if kept else said
+        said.append(("mixture" if setting.keeps(own.mixed) else "structure", falling_colors))
+    better = [fill for fill in kept if setting.rises(after[fill])]
+    as_good = [fill for fill in kept if fill not in better]
+    return [*said, *((kind, some) for kind, some in (("raises", better), ("as good", as_good))
+                     if some)]  # fmt: skip
 
 
 def told_by_gain(
@@ -245,7 +260,7 @@ def paint_each(
 
 
 def try_own(
-    setting: Setting, region: Region, color: Solid, mean: float
+    setting: Setting, region: Region, color: Solid, mean: float, mixed: float
 ) -> Generator[Any, Any, Own]:
     """Paint a region with its own mean color softly and, if that is kept too, a little beside."""
     (softly,) = yield from paint_each(setting, region, [color], soft=True)
@@ -254,8 +269,8 @@ def try_own(
         for place in beside(region, setting.cell):
             (after,) = yield from paint_each(setting, place, [own_mean(setting.image, place)])
             if not setting.keeps(after):
-                return Own(color, mean, does - {"keeps"})
-    return Own(color, mean, does)
+                return Own(color, mean, mixed, does - {"keeps"})
+    return Own(color, mean, mixed, does)
 
 
 def kept_nearby(
@@ -301,6 +316,18 @@ def nearest(colors: Sequence[Fill], own: Solid, image: NDArray[Any]) -> Fill | N
 def what_it_takes(fill: Fill) -> str | None:
     """The claim that a fill which is no color can support, if there is one."""
     return fill.takes if not fill.is_color and fill.takes in CLAIM_KINDS else None
+
+
+def is_what_it_takes(
+    setting: Setting, region: Region, fill: Fill, down: bool, own: Own
+) -> Generator[Any, Any, bool]:
+    """Whether a fill moves the score by what it takes away, and not by what comes with it."""
+    if fill.takes == "sharpness":  # a blur brings colors from around; a flat color has no detail
+        return ("falls" if down else "rises") in own.does
+    if fill.takes == "hue":  # turned, it is brighter or darker too
+        (after,) = yield from paint_each(setting, region, [turned_hue(setting.image, fill)])
+        return setting.falls(after) if down else setting.rises(after)
+    return True
 
 
 def compare_places(
@@ -360,6 +387,28 @@ def examine_pairs(
     return claims
 
 
+def examine_together(
+    setting: Setting, verdicts: Sequence[Verdict]
+) -> Generator[Any, Any, Claim | None]:
+    """Whether regions of which none matters alone, nor any two, do all together."""
+    fills = [
+        fill
+        for fill in setting.fills
+        if fill.is_color and all(setting.keeps(one.after.get(fill, np.nan)) for one in verdicts)
+    ]
+    if len(verdicts) < 3 or not fills:
+        return None
+    fill = min(fills, key=lambda fill: sum(one.finding.effect(fill) for one in verdicts))
+    strokes = tuple(Stroke(one.finding.region, fill, one.finding.place) for one in verdicts)
+    (scores,) = yield [Repaint(strokes)]
+    alone, together = [one.after[fill] for one in verdicts], float(scores[setting.target])
+    if not setting.falls(together):
+        return None
+    numbers = {"before": setting.score, "least": min(alone), "most": max(alone), "all": together}
+    regions = tuple(stroke.region for stroke in strokes)
+    return Claim("together", regions, (fill,), setting.target, numbers)
+
+
 # ---- no finding at all
 
 
@@ -371,7 +420,7 @@ def examine_nothing(setting: Setting) -> Generator[Any, Any, Claim | None]:
         for left in (0, width // 2):
             region = np.zeros((height, width), bool)
             region[top : top + (height + 1) // 2, left : left + (width + 1) // 2] = True
-            repaints += [Repaint((Stroke(region, fill),)) for fill in setting.fills[:MOST_COLORS]]
+            repaints += [Repaint((Stroke(region, fill),)) for fill in setting.fills]
     answers = yield repaints
     moved = [float(scores[setting.target]) - setting.score for scores in answers]
     most = max(moved, key=abs)

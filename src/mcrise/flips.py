@@ -5,6 +5,7 @@ Either towards a class that is wanted, or away from the one the model says.
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,11 @@ def search_flip(
     """The smallest repaint found that makes the model say `wanted`, or just anything else.
 
     Of each region one of its strokes may be painted. First each alone, then greedily the one more
-    that brings the decision nearest to changing; 31 calls at most, without the control.
+    that brings the decision nearest to changing, and then other pairs, since what comes nearest
+    alone may stand in the way; 31 calls at most, without the control.
     """
+    if len(setting.before) < 2:  # a single score decides nothing
+        return None
     before = int(setting.before.argmax())
 
     def short_of(scores: NDArray[np.float32]) -> float:
@@ -79,8 +83,11 @@ def search_flip(
 
     painted: tuple[Stroke, ...] = ()
     left, n_left = [list(strokes) for strokes in options if strokes], MOST_CALLS
-    while left and n_left > 0:
-        repaints = [Repaint((*painted, stroke)) for strokes in left for stroke in strokes][:n_left]
+    pairs = [Repaint((one[0], other[0])) for one, other in combinations(left, 2)]
+    while n_left > 0 and (left or pairs):
+        more = [Repaint((*painted, stroke)) for strokes in left for stroke in strokes]
+        repaints, pairs = (more, pairs) if left else (pairs, [])
+        repaints = repaints[:n_left]
         n_left -= len(repaints)
         answers = yield repaints
         missing = [short_of(scores) for scores in answers]
@@ -96,12 +103,16 @@ def search_flip(
 
 
 def options_of(verdicts: Sequence[Verdict], upwards: bool) -> list[list[Stroke]]:
-    """The strongest few fills of each finding, by what they did when they were tried."""
+    """The strongest few fills of each finding, by what they did when they were tried.
+
+    Where that is nothing, since others stand in for it, by what they do under masks.
+    """
     sign = -1 if upwards else 1
-    return [
-        [
-            Stroke(one.finding.region, fill, one.finding.place)
-            for fill in sorted(one.after, key=lambda fill: sign * one.after[fill])
-        ][:MOST_ALTERNATIVES]
-        for one in verdicts
-    ]
+
+    def strokes(one: Verdict) -> list[Stroke]:
+        effects = {fill: (round(score, 3), one.finding.effect(fill))
+                   for fill, score in one.after.items()}  # fmt: skip
+        ranked = sorted(effects, key=lambda fill: [sign * effect for effect in effects[fill]])
+        return [Stroke(one.finding.region, fill, one.finding.place) for fill in ranked]
+
+    return [strokes(one)[:MOST_ALTERNATIVES] for one in verdicts]

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, TypedDict, Unpack, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -210,6 +210,18 @@ def take_up(record: Record, view: View, model: Model, brief: Brief) -> Record:
     return record
 
 
+def model_of(record: Record, model: Any) -> Model:
+    """The model that a record is of, in any form that `load_model` takes; another is refused.
+
+    Of a bare callable, nothing but the record says what kind of score it gives.
+    """
+    bare = not isinstance(model, Model | str | Path) and record.kind != "probability"
+    kind = cast(ScoreKind, record.kind)
+    known = load_model(model, scores=kind) if bare else load_model(model)
+    recognise(record, known)
+    return known
+
+
 def recognise(record: Record, model: Model) -> None:
     """Refuse a model that does not answer as the one that a record is of.
 
@@ -261,8 +273,7 @@ def grow(
     `cap` masks are reached; `record.verdict` then says which.
     """
     check_amount(n_masks, tolerance, cap)
-    model = load_model(model)
-    recognise(record, model)
+    model = model_of(record, model)
     canvas = model.canvas(record.view.pixels, record.plan.fills)
     buffer = buffer_of(canvas, record.batch_size)
     done, record.verdict = 0, ""

@@ -19,11 +19,10 @@ from .errors import InputError
 from .estimators import DEFAULT, EstimatorName
 from .fills import FULL, Fill, Solid, parse
 from .images import unit_float
-from .loop import recognise
+from .loop import model_of
 from .maps import Maps
 from .model import Model
 from .record import Record, Target
-from .runtimes import load_model
 
 BLACK = Solid(FULL["black"], "black")
 STEP = 0.01  # of the pixels, changed between two calls
@@ -174,8 +173,7 @@ def measure(
     chosen = [find_metric(name) for name in ([metrics] if isinstance(metrics, str) else metrics)]
     plain = one_fill(fill, record.view.pixels)
     maps = record.maps(target, estimator)
-    known = load_model(model)
-    recognise(record, known)
+    known = model_of(record, model)
     return curves_of(
         record.view.pixels,
         known,

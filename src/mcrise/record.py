@@ -104,7 +104,11 @@ class Record:
         """How far scores can be apart: one, or of scores of any kind what was seen."""
         if self.kind != "any":
             return 1.0
-        return float(max(np.ptp(some) for some in (self.untouched, *self.scores.values())))
+        seen = (self.untouched[None], *self.scores.values())
+        # A class that never moves, such as one that is switched off by -1e4, says nothing.
+        moving = np.logical_or.reduce([(some != self.untouched).any(axis=0) for some in seen])
+        counted = moving if moving.any() else slice(None)
+        return float(max(np.ptp(some[:, counted]) for some in seen))
 
     @property
     def notes(self) -> tuple[str, ...]:

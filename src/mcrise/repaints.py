@@ -57,8 +57,8 @@ class Repaint(ByContent):
 
     @cached_property
     def share(self) -> float:
-        """Of the image."""
-        return float(sum(stroke.region.mean() for stroke in self.strokes))
+        """Of the image, what two strokes have in common once."""
+        return float(np.logical_or.reduce([stroke.region for stroke in self.strokes]).mean())
 
     def render(self, image: NDArray[Any], cell: tuple[int, int]) -> NDArray[Any]:
         """The image (H, W, 3) repainted; same dtype."""
@@ -96,13 +96,24 @@ def shuffled(image: NDArray[Any], region: Region) -> Picture:
 
 def tinted(image: NDArray[Any], color: Sequence[float]) -> Picture:
     """The image in one tint, each pixel as bright as it was."""
-    whole = unit_float(image)
-    luma = np.repeat((whole @ LUMA)[..., None], 3, axis=2)
     chroma = np.asarray(color, np.float32) - np.float32(np.dot(color, LUMA))
+    return as_bright(image, chroma, "another tint of the same brightness")
+
+
+def turned_hue(image: NDArray[Any], fill: Fill) -> Picture:
+    """The image as a fill that turns hues shows it, each pixel as bright as it was."""
+    shown = fill.render(unit_float(image))
+    chroma = shown - (shown @ LUMA)[..., None]
+    return as_bright(image, chroma, "another hue of the same brightness")
+
+
+def as_bright(image: NDArray[Any], chroma: NDArray[np.float32], name: str) -> Picture:
+    """The brightness of an image with other colors, as much of them as there is room for."""
+    luma = np.repeat((unit_float(image) @ LUMA)[..., None], 3, axis=2)
     room = np.where(chroma > 0, 1 - luma, luma) / np.maximum(np.abs(chroma), 1e-6)
     vivid = luma + chroma * np.minimum(room.min(axis=2, keepdims=True), 1)
     pixels = np.rint(255 * np.clip(vivid, 0, 1)).astype(np.uint8)
-    return Picture(pixels, "another tint of the same brightness")
+    return Picture(pixels, name)
 
 
 # ---- the same patch beside itself and elsewhere

@@ -6,6 +6,7 @@ nothing the next time, and where no model is at hand, what was not tried is said
 """
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,15 +25,15 @@ from .examining import (
     examine,
     examine_nothing,
     examine_pairs,
+    examine_together,
 )
 from .fills import Fill
 from .flips import Suggestion, options_of, rising, search_flip, suggest
-from .loop import recognise
+from .loop import model_of
 from .maps import Maps
 from .reading import Finding, Reading, heading, pending, read_maps
 from .record import Record, Target
 from .repaints import Region, Repaint, Stroke
-from .runtimes import load_model
 from .wording import (
     control_words,
     finding_lines,
@@ -41,6 +42,8 @@ from .wording import (
     suggestion_line,
     too_little_line,
 )
+
+SLIGHT = 0.01  # of the range of scores: what a map shows by less may still be said to be nothing
 
 
 class Untried(Exception):
@@ -56,8 +59,7 @@ def ask(record: Record, repaints: Sequence[Repaint], model: Any) -> list[NDArray
     if missing and model is None:
         raise Untried
     if missing:
-        model = load_model(model)
-        recognise(record, model)
+        model = model_of(record, model)
         wanted, size = list(missing.values()), record.batch_size
         for start in range(0, len(wanted), size):
             some = wanted[start : start + size]
@@ -177,22 +179,27 @@ def try_reading(
     known = [verdict for verdict in verdicts if verdict]
     pairs: list[Claim] = []
     nothing = None
-    try:
+    with suppress(Untried):
         pairs = conclude(record, examine_pairs(setting, known), model)
-        if len(known) == len(verdicts) and not (pairs or any(one.moved for one in known)):
+        together = conclude(record, examine_together(setting, unpaired(known, pairs)), model)
+        pairs += [together] if together else []
+        slight = all(abs(one.strongest.value) < SLIGHT * setting.range for one in reading.findings)
+        if slight and len(unpaired(known, pairs)) == len(verdicts):
             nothing = conclude(record, examine_nothing(setting), model)
-    except Untried:
-        pass
-    paired = {id(region) for claim in pairs for region in claim.regions}
-    idle = [
-        one for one in known if not one.moved and id(one.finding.region) not in paired
-    ]  # what stood out in the map only because other parts were painted too
+    idle = unpaired(known, pairs)  # stood out in the map only because other parts were painted too
     kept = [n for n, one in enumerate(verdicts) if one not in idle]
     found = tuple(reading.findings[n] for n in kept)
     # What is not established goes by their numbers, which are others now.
-    reading = replace(reading, findings=found, pending=pending(reading.maps, found, reading.limit))
+    open_still = pending(reading.maps, found, reading.limit, len(idle))
+    reading = replace(reading, findings=found, pending=open_still)
     verdicts = [verdicts[n] for n in kept]
     return Tried(reading, tuple(verdicts), tuple(pairs), nothing, tuple(idle))
+
+
+def unpaired(verdicts: Sequence[Verdict], claims: Sequence[Claim]) -> list[Verdict]:
+    """Those that neither move the score alone nor together with others."""
+    paired = {id(region) for claim in claims for region in claim.regions}
+    return [one for one in verdicts if not one.moved and id(one.finding.region) not in paired]
 
 
 def importance(setting: Setting, verdict: Verdict | None) -> tuple[int, float]:
@@ -290,7 +297,7 @@ def smallest_flip(record: Record, model: Any, tried: Tried) -> Trial | None:
     target = tried.reading.maps.target
     wanted = None if target == record.untouched.argmax() else target
     setting = setting_of(record, tried.reading)
-    known = [verdict for verdict in tried.verdicts if verdict]
+    known = [*filter(None, tried.verdicts), *tried.too_little]
     options = options_of(known, upwards=wanted is not None)
     return flip_of(record, conclude(record, search_flip(setting, options, wanted), model), target)
 
@@ -304,15 +311,17 @@ def flip_of(
     return Trial(painted, target, record.untouched, record.answers[painted.digest], control)
 
 
-def flip_line(flip: Trial | None, record: Record) -> str:
-    """What was found to change the decision, and whether its place is special."""
+def flip_line(flip: Trial | None, record: Record, target: int) -> str:
+    """What was found to change the decision, to the target or away from it, and if only there."""
+    if record.n_classes < 2:
+        return "The model gives a single score: there is no decision to change."
+    decided = target == record.untouched.argmax()
+    does = "changes the decision" if decided else f"makes it {record.label(target)!r}"
     if flip is None:
-        return "No combination of these findings changes the decision."
+        return f"No repaint of these findings that was tried {does}."
     share = f"{100 * flip.repaint.share:.0f} % of the image"
     control = f" {control_words(flip.control)}" if flip.control else ""
-    return (
-        f"Smallest repaint found that changes the decision ({share}): {flip.line(record)}{control}"
-    )
+    return f"Smallest repaint found that {does} ({share}): {flip.line(record)}{control}"
 
 
 # ---- comparing two classes
@@ -340,7 +349,9 @@ class Comparison(ByContent):
             out += [f"- {suggestion_line(one, record)}" for one in self.suggestions]
         else:
             out.append(f"No repaint of a single finding was found to raise {wanted!r}.")
-        return [*out, flip_line(self.flip, record)]
+        if self.wanted.target == record.untouched.argmax():
+            return [*out, f"The model says {wanted!r} as it is."]
+        return [*out, flip_line(self.flip, record, self.wanted.target)]
 
     def to_json(self, record: Record) -> dict[str, Any]:
         return {
@@ -380,14 +391,29 @@ def compare(
     ours, theirs = record.maps([first, second], estimator)
     comparison = Comparison(ours, theirs, difference)
     # What the wanted class itself responds to may be lost in a difference.
-    findings = (*difference.findings, *read_maps(record, first, estimator).findings)
+    findings = distinct((*difference.findings, *read_maps(record, first, estimator).findings))
     setting = replace(setting_of(record, difference), regions=tuple(f.region for f in findings))
     try:
         helpful = conclude(record, suggest(setting, findings), model)
         strokes = [rising(finding) for finding in findings]
-        found = conclude(record, search_flip(setting, strokes, first), model)
+        decided = record.untouched.argmax() == first
+        found = None if decided else conclude(record, search_flip(setting, strokes, first), model)
     except Untried:
         return comparison
     return replace(
         comparison, suggestions=tuple(helpful), flip=flip_of(record, found, first), tried=True
     )
+
+
+def distinct(findings: Sequence[Finding]) -> list[Finding]:
+    """Without those that lie, by more than half of either, on one before them."""
+    kept: list[Finding] = []
+    for one in findings:
+        if all(overlap(one.region, other.region) <= 0.5 for other in kept):
+            kept.append(one)
+    return kept
+
+
+def overlap(one: Region, other: Region) -> float:
+    """What two regions have in common, of the smaller one."""
+    return float((one & other).sum() / min(one.sum(), other.sum()))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from .claims import Claim, in_words, join, sentence_case
+from .claims import CLAIM_KINDS, Claim, in_words, join, sentence_case
 from .examining import Control, Verdict
 from .flips import Suggestion
 from .record import Record
@@ -16,13 +16,14 @@ HEADLINES = {
     "sharpness": "its sharpness matters",
     "color": "its color matters, not its texture",
     "structure": "its texture or shape matters, not only its color",
+    "mixture": "its mix of colors matters, not how they are arranged",
     "missing color": "the model misses {fills} here",
     "obstacle": "what is there is in the way",
     "saturation obstacle": "its saturation is in the way",
     "hue obstacle": "its hue is in the way",
     "sharpness obstacle": "its sharpness is in the way",
-    "raises": "its color is in the way",
     "lowers": "it matters",
+    "raises": "its color is in the way",
 }
 
 
@@ -41,35 +42,38 @@ def headline(verdict: Verdict) -> str:
 
 
 def meaning(verdict: Verdict) -> str:
-    kind = next((kind for kind in HEADLINES if verdict.claim(kind)), None)
-    if kind is None:  # only together with another finding
+    claim = main_claim(verdict)
+    if claim is None:  # only together with another finding
         return "alone it is not needed"
-    if kind == "structure" and keeps(verdict, verdict.mixed):
-        return "its mix of colors matters, not how they are arranged"
-    if kind in ("lowers", "raises") and verdict.control and not verdict.control.fill.is_color:
-        does = "matters" if kind == "lowers" else "is in the way"
-        return f"its {verdict.control.fill.takes} {does}"
-    claim = verdict.claim(kind)
-    assert claim is not None
-    return HEADLINES[kind].format(fills=join([fill.name for fill in claim.fills], "or"))
+    if claim.kind in ("lowers", "raises") and verdict.control and not verdict.control.fill.is_color:
+        takes = verdict.control.fill.takes  # which would be a claim of its own, if it were that
+        what = "it" if takes in CLAIM_KINDS else f"its {takes}"
+        return f"{what} {'matters' if claim.kind == 'lowers' else 'is in the way'}"
+    return HEADLINES[claim.kind].format(fills=join([fill.name for fill in claim.fills], "or"))
 
 
-def keeps(verdict: Verdict, score: float) -> bool:
-    return score >= 0.9 * verdict.before
+def main_claim(verdict: Verdict) -> Claim | None:
+    """What heads the sentence."""
+    return next(filter(None, map(verdict.claim, HEADLINES)), None)
 
 
 def movement(verdict: Verdict, label: str) -> str:
     """`Painted blue: 'stop' 0.89 → 0.05; with its own mean color 0.88.`"""
     before = f"{verdict.before:.2f}"
     if verdict.control is None:
-        scores = list(verdict.after.values())
-        span = f"{min(scores):.2f} to {max(scores):.2f}"
+        span = span_of(list(verdict.after.values()))
         return f"{label!r} is {before} as it is and {span} under the colors tried."
     main = verdict.control.fill
     own = f"with its own mean color ({verdict.own_color.name}) {verdict.own_mean:.2f}"
-    if verdict.claim("structure"):
+    if verdict.claim("structure") or verdict.claim("mixture"):
         own += f", its pixels shuffled {verdict.mixed:.2f}"
-    return f"Painted {main.name}: {label!r} {before} → {verdict.control.here:.2f}; {own}."
+    claim = main_claim(verdict)
+    assert claim is not None
+    moved = f"{verdict.control.here:.2f}"
+    for fill in claim.fills:  # what the headline goes by, where that is not what moves it most
+        if fill != main and fill.takes == claim.kind.removesuffix(" obstacle"):
+            moved += f", {fill.name} {verdict.after[fill]:.2f}"
+    return f"Painted {main.name}: {label!r} {before} → {moved}; {own}."
 
 
 def others(verdict: Verdict) -> str:
@@ -83,6 +87,11 @@ def others(verdict: Verdict) -> str:
     words = []
     if len(moving.fills) > 1:
         words.append(f"{sentence_case(in_words(moving.fills, fills))} {verb} it.")
+    if moving.kind == "lowers" and (better := verdict.claim("raises")):
+        scores = [verdict.after[fill] for fill in better.fills]
+        raise_ = "raises" if len(scores) == 1 else "raise"
+        named = sentence_case(in_words(better.fills, fills))
+        words.append(f"{named} {raise_} it ({span_of(scores)}).")
     if (kept := verdict.claim("as good")) and not verdict.claim("finds color"):
         scores = [verdict.after[fill] for fill in kept.fills]
         named = sentence_case(in_words(kept.fills, fills))
@@ -115,13 +124,19 @@ def control_words(control: Control) -> str:
 
 
 def pair_line(claim: Claim, numbers: Sequence[int], label: str) -> str:
-    """What two findings are to each other."""
+    """What findings are to each other."""
+    fill = claim.fills[0].name
+    if claim.kind == "together":
+        alone = span_of([claim.numbers["least"], claim.numbers["most"]])
+        return (
+            f"None of {join([str(n) for n in numbers], 'and')} is needed alone, but all together: "
+            f"{fill} on one leaves {label!r} at {alone}, on all at {claim.numbers['all']:.2f}."
+        )
     one, other = numbers
     said = f"Both {one} and {other} are needed"
     if claim.kind == "either suffices":
         said = f"Either of {one} and {other} suffices"
     first, second, both = (f"{claim.numbers[name]:.2f}" for name in ("first", "second", "both"))
-    fill = claim.fills[0].name
     return f"{said}: {fill} on one leaves {label!r} at {first} or {second}, on both at {both}."
 
 
@@ -148,7 +163,8 @@ def suggestion_line(one: Suggestion, record: Record) -> str:
     before, after = one.before[one.target], one.after[one.target]
     label = record.label(one.target)
     says = record.label(int(one.after.argmax()))
-    then = f"and the model says {says!r}" if one.reaches else f"but the model still says {says!r}"
+    then = f"but the model {'still' if one.after.argmax() == one.before.argmax() else 'then'} says"
+    then = f"{'and the model says' if one.reaches else then} {says!r}"
     control = f" {control_words(one.control)}" if one.control else ""
     return (
         f"{sentence_case(one.stroke.words)}: {label!r} {before:.2f} → {after:.2f}, {then}.{control}"

@@ -29,6 +29,7 @@ from ..trials import (
 )
 from ..trials import compare as compare_classes
 from ..wording import control_words
+from .characters import say, say_text
 from .options import OWN_MODEL_HELP, estimator_option, json_option, model_options
 
 
@@ -73,7 +74,7 @@ def whatif(
         tried = try_reading(record, reading, model)
         flip = smallest_flip(record, model, tried)
         trials = [*main_trials(record, tried), *([flip] if flip else [])]
-        lines = [*tried.lines(), flip_line(flip, record)]
+        lines = [*tried.lines(), flip_line(flip, record, reading.maps.target)]
         answer = {
             "reading": tried.to_json(),
             "flip": flip.to_json(record) if flip else None,
@@ -203,4 +204,7 @@ def top_scores(record: Record, trial: Trial) -> list[str]:
 
 
 def speak(answer: dict[str, Any], lines: list[str], as_json: bool) -> None:
-    click.echo(json.dumps(answer, indent=2) if as_json else "\n".join(lines))
+    if as_json:
+        say_text(json.dumps(answer, indent=2))
+    else:
+        say(*lines)
