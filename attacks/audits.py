@@ -51,6 +51,18 @@ def variant(number):
     if number < 0:
         return "audit.json", files["audit.json"]
     kind = chance.random()
+    if kind < 0.1:  # what a whole file rests on: at random it is hardly ever met
+        name = chance.choice(["audit.json", "figures.json"])
+        told = json.loads(files[name])
+        key = chance.choice(list(told))
+        some = told[key] * 2 if isinstance(told[key], list) else None
+        told[key] = chance.choice([[], {}, some])
+        return name, chance.choice([json.dumps(told), "[" * 200_000]).encode()
+    if kind < 0.15:
+        name = chance.choice([name for name in sorted(files) if "class=" in name])
+        table, _, part = name.split("/")
+        number = chance.choice(["00", "-1", "7", "9" * 30, "x"])
+        return f"{table}/class={number}/{part}", files[name]
     if kind < 0.8:
         name = chance.choice(["audit.json", "figures.json", "figures.json"])
         told = copy.deepcopy(json.loads(files[name]))
@@ -89,6 +101,7 @@ def use(given):
              for n, one in enumerate(MEASURES)]  # fmt: skip
     with tempfile.TemporaryDirectory(dir=MEMORY) as place:
         folder = shutil.copytree(source, Path(place) / "audit", symlinks=True)
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
         audit, refused = Storage(str(folder)), []
         fills.open_picture = no_picture

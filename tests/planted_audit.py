@@ -11,7 +11,8 @@ from scipy.stats import rankdata
 
 from mcrise.auditing.basics import BASICS
 from mcrise.auditing.looks import RASTER, Asked, Looks
-from mcrise.estimate import contrast, group_count
+from mcrise.estimate import contrast
+from mcrise.maps import group_count
 from mcrise.masks import CHUNK, Masks, Plan, draw, enlargement
 
 FILLS = ("red", "green", "blue", "white", "black")

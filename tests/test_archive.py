@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mcrise
+from mcrise import InputError
 from mcrise.archive import load
 from mcrise.demo.signs import stop
 from mcrise.origin import Origin
@@ -100,3 +101,16 @@ def test_where_a_model_and_an_image_came_from_and_its_jitter_are_kept(tmp_path):
     assert again.origin.digest
     assert again.jitter == record.jitter == 0
     assert again.view.name == "stop.png"
+
+
+@pytest.mark.parametrize("name", [300 * "a", "a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_one_sentence(name):
+    with pytest.raises(InputError, match=r": \w.*\.$"):
+        load(name)
+
+
+def test_a_file_that_cannot_be_read_is_not_called_damaged(tmp_path):
+    with pytest.raises(
+        InputError, match=r"a cannot be read \(File name too long\): give a run.npz"
+    ):
+        load(tmp_path / (300 * "a"))

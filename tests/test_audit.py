@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,8 +21,10 @@ from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.auditing import tables
 from mcrise.auditing.attempts import Attempt
 from mcrise.auditing.basics import BASICS, LIGHTNESS, basic_colors, oklab, shades
+from mcrise.auditing.difference import compare_audits
 from mcrise.auditing.looking import Task, energies, half_maps, look, repaint
 from mcrise.auditing.protocol import Protocol
+from mcrise.auditing.rules import Rule, check_rules
 from mcrise.auditing.runner import audit, some_of_each
 from mcrise.auditing.zones import (
     NINTHS,
@@ -491,7 +494,34 @@ def test_where_all_images_fail_each_has_its_reason(tmp_path):
     given = {**GIVEN, "mask_prob": "auto", "keep_going": True}
     found = audit(data, planted_signs.model, out=tmp_path / "out", **given)
     assert (found.n_images, found.n_failed, found.summary) == (3, 3, ())
-    assert len(tables.read_failed(Storage(tmp_path / "out"))) == 3
+    place = Storage(tmp_path / "out")
+    assert len(tables.read_failed(place)) == 3
+    reason = "Not one of the 3 images of .* could be measured: failed.parquet there says why"
+    with pytest.raises(InputError, match=reason):
+        check_rules(place, [Rule(1, "accuracy", at_least=0.5)])
+    with pytest.raises(InputError, match=reason):
+        compare_audits(place, place)
+
+
+def test_images_that_are_there_twice_are_refused(whole, tmp_path):
+    copy = shutil.copytree(whole / "out", tmp_path / "copy")
+    for table in ("images", "maps"):
+        part = copy / table / "class=1" / "part-00000.parquet"
+        shutil.copy(part, part.with_name("part-00001.parquet"))
+    with pytest.raises(InputError, match="an image of class 1 is there twice"):
+        list(tables.read_classes(Storage(copy)))
+
+
+@pytest.mark.parametrize(
+    "name", ["class=00", "class=-1", "class=7", f"class={'9' * 30}", "class=x"]
+)
+def test_a_class_that_cannot_be_is_refused(whole, tmp_path, name):
+    """A part of 00 would be another one of class 0, and its images would count twice."""
+    copy = shutil.copytree(whole / "out", tmp_path / "copy")
+    for table in ("images", "maps"):
+        shutil.copytree(copy / table / "class=0", copy / table / name)
+    with pytest.raises(InputError, match="is damaged"):
+        list(tables.read_classes(Storage(copy)))
 
 
 def test_a_model_that_raises_is_named_with_the_image_and_nothing_is_lost(tmp_path):

@@ -6,6 +6,7 @@ of an earlier command, `out/run.npz`; three cases run the whole command from out
 
 import json
 import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -377,6 +378,31 @@ BAD_INPUT = {
         ("show", "out", "--out", "photo.png/maps"),
         "photo.png/maps cannot be written",
     ),
+    "a record with too long a name": (
+        ("show", 300 * "x"),
+        "x cannot be read (File name too long): give a run.npz or the folder it is in",
+    ),
+    "a folder as the report": (
+        ("report", "out", "-o", "text"),
+        "'--out': text is a folder, but a file is needed: name one in it",
+    ),
+    "a report with too long a name": (
+        ("report", "out", "-o", 300 * "x"),
+        "x cannot be written (File name too long): choose another --out",
+    ),
+    "a folder for the verdicts": (
+        ("check", "out", "--rules", "labels.txt", "--out", "text"),
+        "'--out': text is a folder, but a file is needed: name one in it",
+    ),
+    "an address of another machine to serve at": (
+        ("serve", "--host", "192.0.2.1", "--port", "0"),  # of a network that is for examples
+        "The page cannot be served at 192.0.2.1, port 0 (Cannot assign requested address): give "
+        "another --host",
+    ),
+    "an address to serve at that is none": (
+        ("serve", "--host", 300 * "x"),
+        "The page cannot be served at x",
+    ),
 }
 
 FAILURES = {  # of the model: exit code 1
@@ -416,6 +442,27 @@ def test_a_model_that_fails_gets_one_sentence_and_exit_code_1(name, sentence, mc
     assert_one_sentence(stderr, sentence)
     assert (code, stdout) == (1, "")
     assert contents(desk) == before
+
+
+def test_a_port_in_use_is_one_sentence_and_exit_code_2(mcrise_command, desk):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        code, stdout, stderr = mcrise_command("serve", "--port", port)
+    assert_one_sentence(stderr, f"127.0.0.1, port {port} (Address already in use): give another "
+                        "--port, or 0 for any that is free.")  # fmt: skip
+    assert (code, stdout) == (2, "")
+
+
+def test_what_is_quoted_in_a_sentence_is_cut_and_its_remedy_is_not(mcrise_command, desk):
+    note = {"format": 10**6 * "1", "mcrise": "9"}
+    (desk / "audit").mkdir()
+    (desk / "audit" / "audit.json").write_text(json.dumps(note))
+    (desk / "rules.toml").write_text('[[rule]]\nmeasure = "accuracy"\nat_least = 0.5\n')
+    code, stdout, stderr = mcrise_command("check", "audit", "--rules", "rules.toml")
+    assert_one_sentence(stderr, "The audit in audit has format 111")
+    assert stderr.endswith("update mcrise, or audit again.\n")
+    assert len(stderr) < 1100
+    assert (code, stdout) == (2, "")
 
 
 def contents(folder):

@@ -1,14 +1,20 @@
 import json
 import subprocess
 import sys
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import mcrise
+import planted_folder
 from mcrise.cli import cli, main
 from mcrise.demo.signs import stop
+from mcrise.escapes import one_line, visible
+from planted import PatchModel, photo
 
 
 @pytest.fixture
@@ -177,3 +183,100 @@ def test_show_elsewhere_names_the_record_that_is_there(image, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert f"record: {image}.mcrise/run.npz" in shown
     assert (tmp_path / "drawn" / "maps.png").exists()
+
+
+# ---- names and labels are others': they are shown, and do nothing
+
+ACTING = "\x1b]0;renamed\x07\x7f\x9b2J\u202egnp.\u2069\r\nPredicted: forged"
+SPELLED = r"\x1b]0;renamed\x07\u007f\x9b2J\u202egnp.\u2069\r\nPredicted: forged"
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """A run of whose classes one is called that."""
+    record = mcrise.explain(photo(16, 24), PatchModel(slice(4, 12), slice(4, 12)), n_masks=64)
+    labels = [ACTING if k == record.resolve(None) else "other" for k in range(record.n_classes)]
+    replace(record, labels=tuple(labels)).save(tmp_path / "out" / "run.npz")
+    return tmp_path / "out"
+
+
+def assert_harmless(shown):
+    assert "renamed" in shown
+    assert visible(shown) == shown
+    assert not [line for line in shown.splitlines() if line.startswith("Predicted: forged")]
+
+
+def test_what_acts_on_a_terminal_is_spelled():
+    assert one_line(ACTING) == SPELLED
+    assert one_line("\ta\n") == r"\ta\n"
+    assert visible("\ta\n") == "\ta\n"
+    shown = "arr\u00eat\u00a0! \u505c\u6b62 \U0001f6d1 \u05e2\u05e6\u05d5\u05e8 caf\udce9"
+    assert one_line(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("show", "{}"), ("compare", "{}", "--target", "0", "--target", "1"), ("diff", "{}", "{}")],
+    ids=lambda command: command[0],
+)
+def test_a_label_is_shown_and_does_nothing(command, hostile, monkeypatch, capsys):
+    monkeypatch.chdir(hostile.parent)
+    run(*(word.format(hostile) for word in command))
+    assert_harmless(capsys.readouterr().out)
+
+
+def test_json_is_the_same_whatever_a_label_holds(hostile, capsys):
+    run("show", hostile, "--json")
+    shown = capsys.readouterr().out
+    assert json.loads(shown)["predicted"][0]["label"] == ACTING
+    assert visible(shown) == shown
+
+
+def test_the_name_of_an_image_is_shown_and_does_nothing(tmp_path, capsys):
+    image = tmp_path / f"{ACTING}.png"
+    stop().save(image)
+    run("explain", image, "--model", "demo", "--n-masks", 64)
+    assert_harmless(capsys.readouterr().out)
+
+
+def test_the_names_in_an_audit_are_shown_and_do_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, corner in (("before", 0.0), ("after", 0.3)):
+        looks = [planted_folder.planted_looks(0, corner=corner)]
+        labels = (ACTING, *planted_folder.LABELS[1:])
+        planted_folder.write_audit(tmp_path / name, looks, labels=labels)
+    run("diff", "before", "after")
+    assert_harmless(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("show", ACTING),  # a sentence of ours
+        ("explain", "a.png", ACTING, "--model", "demo"),  # of click's
+        ("report", f"--{ACTING}"),
+    ],
+    ids=["ours", "argument", "option"],
+)
+def test_what_is_quoted_in_an_error_is_shown_and_does_nothing(typed, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["mcrise", *typed])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    shown = capsys.readouterr().err
+    assert_harmless(shown)
+    assert shown.splitlines()[-1].startswith("Error: ")
+
+
+def test_the_command_says_nothing_but_by_the_functions_that_make_it_harmless():
+    files = Path(mcrise.__file__).parent.glob("cli/*.py")
+    speaking = {file.name for file in files if "echo(" in file.read_text(encoding="utf-8")}
+    assert speaking == {"characters.py"}
+
+
+def test_the_command_alone_shows_its_help(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["mcrise"])
+    with suppress(SystemExit):  # older clicks call that success
+        main()
+    shown = capsys.readouterr()
+    assert "\nCommands:\n" in shown.out + shown.err

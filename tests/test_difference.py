@@ -9,13 +9,16 @@ from click.testing import CliRunner
 
 import mcrise
 from mcrise.auditing.change import accuracy, paired_shares, rate
-from mcrise.auditing.difference import compare_audits, plot_difference
+from mcrise.auditing.difference import compare_audits, findings, plot_difference
+from mcrise.auditing.findings import candidates, describe
+from mcrise.auditing.looks import RASTER
 from mcrise.auditing.rules import Rule, check_rules
 from mcrise.auditing.runs import compare_runs
 from mcrise.auditing.statistics import Figure, widened
 from mcrise.auditing.tables import read_asked
 from mcrise.cli.diff import diff
 from planted import PatchModel, photo
+from planted_audit import ASKED, make_looks
 from planted_folder import CORNER, planted_looks, write_audit
 
 
@@ -99,6 +102,32 @@ def test_noise_alone_is_no_change(audits):
     assert found.changed() == []
     assert "No place and color moves" in "\n".join(found.lines(read_asked(audits["twin"])))
     assert plot_difference(found) is None
+
+
+def test_a_place_where_only_the_order_of_scores_changed_is_not_said_to_move_them():
+    """In all images but one it rises a little, in that one it falls by far more."""
+    maps = np.random.default_rng(0).normal(0, 1e-3, (24, 3, RASTER, RASTER))
+    maps[:, 2, CORNER] += 0.01
+    ranks = maps.copy()
+    maps[5, 2, CORNER] -= 0.5
+    tests = [make_looks(maps, ranks=ranks), make_looks(maps)]
+    assert candidates(tests[0], 6.0, ASKED.cell)
+    assert findings(tests, 6.0, ASKED) == ()
+    (found,) = findings([make_looks(ranks)], 6.0, ASKED)
+    assert (found.fill, found.sign) == (2, 1)
+
+
+def test_the_color_that_is_named_is_one_that_is_told_from_noise():
+    """Red raises the score a little in all; black seems to do more, but by noise."""
+    maps = np.random.default_rng(0).normal(0, 1e-3, (24, 5, RASTER, RASTER))
+    maps[:, 0, CORNER] += 0.01
+    maps[:, 4, CORNER] += 0.012 + 0.05 * np.tile([-1, 1], 12)[:, None]
+    (found,) = candidates(make_looks(maps), 6.0, ASKED.cell)
+    assert found.effects[4] > found.effects[0] > 0
+    assert (found.fill, found.sign) == (0, 1)
+    finding = describe(make_looks(maps), found)
+    assert finding.fills == (0,)
+    assert finding.effect.low > 0
 
 
 def test_where_too_few_images_were_compared_nothing_is_said_to_be_as_before(tmp_path):
@@ -208,6 +237,17 @@ def test_the_change_of_a_share_covers_the_truth():
         figure = paired_shares(draw < 0.8, (draw < 0.6) | (draw > 0.95), np.arange(40))
         missed += not figure.low <= -0.15 <= figure.high
     assert missed <= 0.07 * 400
+
+
+@pytest.mark.parametrize("sizes", [[20, 20] + [1] * 10, [30] + [1] * 11, [50, 1, 1, 1], [10] * 5])
+def test_the_change_of_a_share_covers_the_truth_whatever_the_groups_are_like(sizes):
+    chance, group = np.random.default_rng(1), np.repeat(np.arange(len(sizes)), sizes)
+    for better, worse in ((0.3, 0.1), (0.1, 0.6)):
+        for n_drawn, place in ((len(sizes), group), (len(group), np.arange(len(group)))):
+            drawn = chance.random((250, n_drawn))[:, place]
+            pairs = [(one < worse, (one >= worse) & (one < worse + better)) for one in drawn]
+            found = [paired_shares(before, after, group) for before, after in pairs]
+            assert np.mean([one.low <= better - worse <= one.high for one in found]) >= 0.93
 
 
 def test_one_of_many_intervals_is_wider_by_the_ratio_of_quantiles():

@@ -12,12 +12,12 @@ from mcrise.estimate import (
     contrast,
     debiased,
     estimate,
-    group_count,
     rise,
     sums_at,
     weighted_sums,
 )
 from mcrise.fills import CUBE8, RGBWK
+from mcrise.maps import SURE_SE, group_count
 from mcrise.masks import CHUNK, Masks, Plan, enlargement
 from mcrise.raster import raster_of
 from planted import (
@@ -256,3 +256,19 @@ def test_centered_scores_have_no_mean_and_keep_the_expectation_of_what_they_are_
     """Less their own mean, n scores lose the share 1 / n of what each is correlated with."""
     scores = np.array([1.0, 2.0, 6.0])
     np.testing.assert_allclose(centered(scores), np.array([-2, -1, 3]) * 1.5)
+
+
+@pytest.mark.parametrize("n_chunks", [1, 2])
+def test_with_few_masks_an_interval_of_95_percent_is_wider_than_for_many_and_covers(n_chunks):
+    image, model = photo(12, 12), PatchModel(slice(2, 8), slice(3, 9))
+    asked = {"mask_prob": 0.3, "grid": (3, 3), "fills": "red,blue"}
+    truth = mcrise.explain(image, model, n_masks=400 * CHUNK, seed=99, **asked).maps(0, "centered")
+    inside, by_many = [], []
+    for seed in range(60):
+        maps = mcrise.explain(image, model, n_masks=n_chunks * CHUNK, seed=seed, **asked)
+        maps = maps.maps(0, "centered")
+        apart = np.abs(maps.values - truth.values)
+        inside.append((apart <= maps.sure_se * maps.se).mean())
+        by_many.append((apart <= SURE_SE * maps.se).mean())
+    assert 0.93 <= np.mean(inside) <= 0.98
+    assert np.mean(by_many) < 0.92

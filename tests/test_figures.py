@@ -130,9 +130,39 @@ def test_a_share_of_groups_that_agree_is_as_sure_as_their_number():
     hits = np.arange(30) < 20
     alone, groups = statistics.share(hits, np.arange(30)), np.arange(150) // 5
     repeated = statistics.share(hits.repeat(5), groups)
-    # The variance of groups has n - 1 below it, and t instead of z: a little wider than alone.
-    assert repeated.high - repeated.low == pytest.approx(alone.high - alone.low, rel=0.1)
-    assert repeated.high - repeated.low > alone.high - alone.low
+    assert (repeated.low, repeated.high) == pytest.approx((alone.low, alone.high))
+    assert (repeated.n, repeated.n_groups) == (150, 30)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [20, 20] + [1] * 10,  # where the two agree, sums of groups seem to vary little
+        [30] + [1] * 11,
+        [50, 1, 1, 1],
+        [10] * 6 + [1] * 30,
+        [10] * 5,
+        [1] * 12,
+    ],
+)
+def test_the_interval_of_a_share_covers_it_whatever_the_groups_are_like(sizes):
+    chance, group = rng(5), np.repeat(np.arange(len(sizes)), sizes)
+    for true in (0.1, 0.5, 0.9):
+        for n_drawn, place in ((len(sizes), group), (len(group), np.arange(len(group)))):
+            drawn = chance.random((250, n_drawn)) < true  # alike in groups, or independent
+            figures = [statistics.share(hits[place], group) for hits in drawn]
+            assert np.mean([one.low <= true <= one.high for one in figures]) >= 0.93
+
+
+def test_disagreement_within_groups_makes_a_share_surer():
+    """Six groups of ten: all alike they are six images, independent not quite sixty."""
+    group, halves = np.arange(60) // 10, np.arange(60) % 2 == 0
+    width = [one.high - one.low for one in (
+        statistics.share(np.arange(60) < 30, group), statistics.share(halves, group),
+        statistics.share(halves, np.arange(60)),
+    )]  # fmt: skip
+    assert width[0] > 2 * width[1]
+    assert width[2] < width[1] < 1.5 * width[2]
 
 
 def test_one_image_says_nothing_of_how_sure_its_mean_is():
@@ -637,6 +667,16 @@ def test_an_image_is_not_unlike_for_its_noise(bases):
     assert find_unlike(looks, ASKED) == ()
     silent = replace(looks, errors=np.full_like(looks.errors, np.median(looks.errors)))
     assert [one.image for one in find_unlike(silent, ASKED)] == [5]
+
+
+def test_an_image_is_not_unlike_because_no_mask_flipped_its_score(bases):
+    """One picture 24 times, and a model that says 0 where much of the middle is blue, else 1."""
+    blue = np.stack([basis.painted[:, 2, 12:20, 12:20].mean(axis=(1, 2)) for basis in bases])
+    scores = (blue <= np.quantile(blue, 0.98)).astype(float)
+    looks = measured(bases, scores)
+    assert (scores == 1).all(axis=1).any()  # so by its own masks it depends on nothing, for sure
+    assert (looks.errors == 0).all(axis=(1, 2, 3)).any()
+    assert find_unlike(looks, ASKED) == ()
 
 
 # ---- sentences

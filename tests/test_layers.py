@@ -13,6 +13,7 @@ LAYERS = [
     "errors",
     "told",
     "cores",
+    "escapes",
     "files",
     "locks",
     "content",

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import mcrise
+from mcrise import plots
 from mcrise.plots import DIVERGING, SEQUENTIAL, Scale, drawn, plot_maps, plot_rise, scale_for
+from mcrise.reading import read_maps
+from mcrise.trials import compare, repaint, try_reading
 from planted import PatchModel, photo
 
 UNIT = Scale(-1.0, 1.0, DIVERGING)
@@ -105,3 +108,60 @@ def test_a_map_of_nothing_can_be_drawn():
         photo(16, 16), lambda images: np.tile([0.5, 0.5], (len(images), 1)), n_masks=64
     )
     record.maps(0).plot().canvas.draw()
+
+
+# ---- labels are others': no formulas, lines or characters of theirs
+
+HOSTILE = ["a $\\frac{ b$", "\u505c\u6b62\n\x1b]0;$x$\udce9"]  # and a script that the font lacks
+AS_DRAWN = ["a $\\frac{ b$", "\u505c\u6b62\\n\\x1b]0;$x$\\udce9"]
+
+
+@pytest.fixture(scope="module")
+def hostile(record):
+    return replace(record, labels=tuple(HOSTILE))
+
+
+def figures(record):
+    """One of each kind."""
+    maps = [record.maps(0), record.maps(1)]
+    region = np.zeros((24, 32), bool)
+    region[4:12, 4:12] = True
+    trials = [repaint(record, MODEL, region, maps[0].fills[0], k, HOSTILE[1]) for k in (0, 1)]
+    pair = record.maps(0, "rise"), record.maps(0, "debiased")
+    tried = [try_reading(record, read_maps(record, k), MODEL) for k in (0, 1)]
+    title, name = HOSTILE
+    return {
+        "maps": plot_maps(maps),
+        "rise": plot_rise(*pair),
+        "methods": plots.plot_methods([(maps[0].values[0], pair[0], maps[0])]),
+        "regions": plots.plot_regions(tried),
+        "comparison": plots.plot_comparison(compare(record, 0, 1)),
+        "trials": plots.plot_trials(record, trials),
+        "match": plots.plot_match(maps[0], maps[0].image, name),
+        "sheet": plots.plot_sheet(title, [(name, [(title, maps[0].image)])]),
+    }
+
+
+def test_a_label_is_drawn_as_it_is_written_in_every_figure(hostile):
+    for kind, figure in figures(hostile).items():
+        assert plots.figure_png(figure), kind
+
+
+def test_a_label_keeps_to_its_line(hostile):
+    figure = plot_maps([hostile.maps(0), hostile.maps(1)])
+    titles = [axis.get_title() for axis in figure.axes]
+    assert [title for title in titles if "$" in title] == AS_DRAWN
+
+
+def test_a_label_is_no_formula_in_the_axes_of_the_caller_or_on_a_canvas_of_theirs(hostile):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    hostile.maps(0).plot(ax=figure.subplots())
+    figure.canvas.draw()
+    hostile.maps(0).plot().canvas.draw()
+
+
+def test_two_lines_above_a_row_are_two_lines(record):
+    figure = plot_maps([record.maps(0)], ["stop\nbefore"])
+    assert figure.axes[0].get_title() == "stop\nbefore"

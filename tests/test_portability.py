@@ -106,6 +106,17 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch)
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_an_error_names_the_file_that_was_asked_for_and_leaves_nothing(tmp_path):
+    """Not the temporary one, which nobody has heard of."""
+    (tmp_path / "folder").mkdir()
+    for name, kind in (("folder", IsADirectoryError), (300 * "x", OSError)):
+        with pytest.raises(kind) as told:
+            write_atomically(tmp_path / name, b"new")
+        assert told.value.filename == str(tmp_path / name)
+        assert told.value.filename2 is None
+    assert os.listdir(tmp_path) == ["folder"]
+
+
 # ---- the compiled loops
 
 

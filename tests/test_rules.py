@@ -1,6 +1,7 @@
 """Rules hold, are violated or undecided as their figures say, and bad ones are a sentence."""
 
 import json
+import shutil
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from mcrise.auditing.rules import Rule, check_rules, decide, overall_state, read
 from mcrise.auditing.statistics import Figure, share
 from mcrise.auditing.verdicts import as_github, as_junit
 from mcrise.cli.check import check
+from mcrise.cli.diff import diff
 from planted_folder import LABELS, planted_looks, write_audit
 
 CLEAN = """
@@ -87,6 +89,29 @@ def test_so_many_more_images_would_tell_of_a_share_as_the_same_share_of_more_doe
 def test_one_image_violates_no_share_that_it_would_miss_one_time_in_five():
     wrong = share(np.zeros(1, bool), np.arange(1))
     assert decide(rule(measure="accuracy", at_most=None, at_least=0.8), wrong, 1)[0] == "undecided"
+
+
+@pytest.mark.parametrize("sizes", [[20, 20] + [1] * 10, [30] + [1] * 11, [10] * 5])
+def test_a_rule_about_a_share_is_seldom_decided_wrongly_where_groups_differ_in_size(sizes):
+    """Half of the images are right, in the long run, and half is the limit."""
+    chance, group = np.random.default_rng(0), np.repeat(np.arange(len(sizes)), sizes)
+    limit = rule(measure="accuracy", at_most=None, at_least=0.5)
+    drawn = (chance.random((250, len(sizes))) < 0.5)[:, group]
+    states = [decide(limit, share(hits, group), 1)[0] for hits in drawn]
+    assert states.count("undecided") >= 0.95 * len(states)
+
+
+def test_so_many_more_images_of_groups_would_tell_as_the_same_of_more_groups_do():
+    limit = rule(measure="accuracy", at_most=None, at_least=0.6)
+
+    def verdict(n_times):
+        sizes = np.repeat([10, 1], [4 * n_times, 20 * n_times])  # 60 images: like 9 on their own
+        right = np.arange(len(sizes)) % 4 > 0
+        return decide(limit, share(right.repeat(sizes), np.arange(len(sizes)).repeat(sizes)), 1)
+
+    state, more = verdict(2)
+    assert (state, verdict(round(2 + more / 60))[0]) == ("undecided", "holds")
+    assert verdict(round(2 + more / 120))[0] == "undecided"
 
 
 def test_both_limits_count():
@@ -262,6 +287,31 @@ def test_what_is_no_finished_audit_is_a_sentence(audits, tmp_path):
     found = run(audits, "half", CLEAN)
     assert isinstance(found.exception, mcrise.InputError)
     assert "is not finished" in str(found.exception)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        ("figures.json", "classes", lambda classes: []),
+        ("figures.json", "classes", lambda classes: [*classes, classes[0]]),
+        ("audit.json", "fills", lambda fills: []),
+    ],
+)
+def test_an_audit_of_nothing_or_of_a_class_twice_is_damaged(audits, tmp_path, name, key, value):
+    copy = shutil.copytree(audits / "twin", tmp_path / "copy")
+    told = json.loads((copy / name).read_text())
+    (copy / name).write_text(json.dumps({**told, key: value(told[key])}))
+    found = run(audits, copy, CLEAN)
+    assert "is damaged" in str(found.exception)
+
+
+def test_a_deeply_nested_audit_is_none(audits, tmp_path):
+    copy = shutil.copytree(audits / "twin", tmp_path / "copy")
+    (copy / "audit.json").write_text("[" * 200_000)
+    found = run(audits, copy, CLEAN)
+    assert "holds no audit" in str(found.exception)
+    found = CliRunner().invoke(diff, [str(audits / "twin"), str(copy)])
+    assert "holds no audit" in str(found.exception)
 
 
 def test_a_class_without_images_is_undecided(audits):

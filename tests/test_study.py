@@ -1,5 +1,7 @@
 """A study: what is in its table, and that it is the same however often it was killed."""
 
+import csv
+import io
 import json
 import math
 import os
@@ -22,7 +24,7 @@ from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.brief import Brief
 from mcrise.metrics import BLACK, measure
 from mcrise.study.datasets import open_dataset
-from mcrise.study.results import COLUMNS, intervals, summarise, write_results
+from mcrise.study.results import COLUMNS, intervals, summarise, table_bytes, timing, write_results
 from mcrise.study.runner import run_study
 from mcrise.study.storage import Storage
 from mcrise.study.study import Study, sample
@@ -71,9 +73,22 @@ def test_the_table_has_a_row_per_image_and_method_sorted(tmp_path):
     assert by_method == {"debiased": 128, "lime": 50, "mcrise": 128, "random": 0, "rise": 128}
     for metric in ("deletion", "insertion", "ca_deletion", "ca_insertion"):
         assert all(0 <= value <= 1 for value in found[metric])
-    timing = (tmp_path / "out" / "timing.csv").read_text().splitlines()
-    assert len(timing) == 1 + 3 * len(METHODS)
+    times = (tmp_path / "out" / "timing.csv").read_text().splitlines()
+    assert len(times) == 1 + 3 * len(METHODS)
     assert (tmp_path / "out" / "examples.png").stat().st_size > 1000
+
+
+def test_no_name_of_an_image_is_a_formula_to_a_spreadsheet():
+    names = ["=cmd|x/a.png", "+1.png", "-1.png", "@a.png", "\ta.png", "\ra.png"]
+    rows = [
+        {"image": name, "method": "rise", "seconds": (-0.5, 1.0)}
+        for name in (*names, "a=b.png", "a\r=b.png", 'a\n"=b.png')
+    ]
+    found = list(csv.DictReader(io.StringIO(timing(rows).decode(), newline="")))
+    told = [*(f"'{name}" for name in names[:-1]), r"'\ra.png", "a=b.png", r"a\r=b.png"]
+    assert [row["image"] for row in found] == [*told, 'a\n"=b.png']
+    assert found[0]["explain_seconds"] == "-0.5"  # a number stays one
+    assert table_bytes(["a"], [{"a": -1.5}]) == b"a\n-1.5\n"
 
 
 def test_the_rows_are_those_of_the_library(tmp_path):

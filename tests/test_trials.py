@@ -146,11 +146,12 @@ def test_a_repaint_of_ones_own_has_a_control_where_that_is_wanted(red_record):
 # ---- what changes the decision
 
 
-def test_the_smallest_repaint_that_flips_the_decision_is_found_in_a_few_calls(red_record):
+def test_the_smallest_repaint_that_flips_the_decision_is_found_in_a_few_calls():
     model = Counting(wants_red)
-    tried = try_reading(red_record, read_maps(red_record, "yes"), model)
+    record = mcrise.explain(GRAY, model, n_masks=1024, mask_prob=0.5, labels=["yes", "no"])
+    tried = try_reading(record, read_maps(record, "yes"), model)
     n_before = model.n_images
-    flip = smallest_flip(red_record, model, tried)
+    flip = smallest_flip(record, model, tried)
     assert flip.flips
     assert flip.repaint.share < 0.2
     assert model.n_images - n_before <= 31 + 19

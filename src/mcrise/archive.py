@@ -104,12 +104,17 @@ def write_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
 def load(path: Path | str) -> Record:
     """Read a saved record; refuses files that are damaged, foreign or from a newer mcrise."""
     path = Path(path)
-    path = path / "run.npz" if path.is_dir() else path
+    path = path / "run.npz" if os.path.isdir(path) else path
     try:
         return parse_record(read_file(path))
     except FileNotFoundError:
         raise RecordError(
             f"{path} does not exist", "give a run.npz or the folder it is in"
+        ) from None
+    except OSError as error:
+        raise RecordError(
+            f"{path} cannot be read ({error.strerror or error})",
+            "give a run.npz or the folder it is in",
         ) from None
     except RecordError as error:
         raise RecordError(f"{path} {error.problem}", error.remedy) from None

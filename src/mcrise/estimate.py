@@ -13,7 +13,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .masks import CHUNK, Masks, Plan
+from .maps import group_count
+from .masks import Masks, Plan
 from .raster import Raster, raster_of
 
 # From the means (K + 1, H, W) of m_k * score, fill 0 being "kept", and the mean score to maps.
@@ -62,12 +63,6 @@ def estimate(
 def centered(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scores less their mean: maps of the same expectation with less noise."""
     return np.asarray((scores - scores.mean()) * (len(scores) / (len(scores) - 1)))
-
-
-def group_count(n_masks: int) -> int:
-    """How many equal groups the masks fall into: a chunk each, but 16 at least and 64 at most."""
-    n_chunks = n_masks // CHUNK
-    return min(64, max(n_chunks, min(16, 4 * n_chunks)))
 
 
 def weighted_sums(plan: Plan, masks: Masks, scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,14 +7,17 @@ by `tempfile`, so that the umask applies: it can be read only by changing it for
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write into, which takes the place of `path` when the block ends well."""
+    """A file to write into, which takes the place of `path` when the block ends well.
+
+    An error is of the file that was asked for: nobody has heard of the temporary one.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
@@ -23,8 +26,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and str(error.filename) == str(temporary):
+            raise OSError(error.errno, error.strerror, str(path)) from None
         raise
 
 

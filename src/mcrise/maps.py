@@ -11,6 +11,7 @@ from .content import ByContent
 from .errors import InputError
 from .fills import Fill
 from .images import thinned, thinning
+from .masks import CHUNK
 from .raster import LARGE
 
 if TYPE_CHECKING:
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SURE_SE = 1.96  # standard errors: half of a 95 % interval, which is what ± stands for everywhere
+SETTLED = 256  # masks, from which on `smooth` knows its errors well enough
+
+
+def group_count(n_masks: int) -> int:
+    """How many equal groups of masks tell the error of a mean: four a chunk until there are 16,
+    then a chunk each, and 64 at most."""
+    n_chunks = n_masks // CHUNK
+    return min(64, max(n_chunks, min(16, 4 * n_chunks)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,6 +73,19 @@ class Maps(ByContent):
         if noise == 0:
             return 0.0
         return math.sqrt(noise / signal) if signal > 0 else math.inf
+
+    @property
+    def sure_se(self) -> float:
+        """Standard errors in half of a 95 % interval: more where few masks tell how large one is.
+
+        Those of `smooth` are not told by groups, but with few masks they are too small as well.
+        """
+        from scipy.special import stdtrit
+
+        n_groups = group_count(self.n_masks)
+        if n_groups < 2 or (self.estimator == "smooth" and self.n_masks >= SETTLED):
+            return SURE_SE
+        return float(stdtrit(n_groups - 1, 0.975))
 
     def thinned(self, most: int) -> "Maps":
         """Fewer pixels to look at, so that no side is longer than `most`: every n-th has its own

@@ -51,6 +51,7 @@ def pack(
         "size": list(values.shape[1:]),
         "step": step,
         "se_step": se_step,
+        "sure_se": maps.sure_se,
         "tested_step": tested_step if other else None,
         "limit": chance.limit if chance else None,
         "low": scale.low,

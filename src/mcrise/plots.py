@@ -3,6 +3,7 @@
 import io
 import textwrap
 import threading
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,14 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from numpy.typing import NDArray
 
+from .escapes import one_line, visible
 from .files import write_atomically
 from .fills import LUMA, Fill
 from .images import covered, thinned, thinning, unit_float
-from .maps import SURE_SE, Maps
+from .maps import Maps
 from .metrics import METRICS, Curve
 from .reading import Finding
 from .record import Record
@@ -33,7 +36,9 @@ PANEL = 1.75  # inches
 DPI = 130
 FAINT, STRONG = 0.25, 0.9  # opacity of what chance alone may show, and of the rest
 MOST_SIDE = 512  # pixels that are drawn; of a larger picture every second, third and so on
-DRAWING = threading.Lock()  # fonts and formulas are laid out by one thread at a time
+DRAWING = threading.Lock()  # fonts and texts are laid out by one thread at a time
+# Of a label in a script that the font lacks: the boxes in its place say so.
+LACKING = "Glyph .* missing from|Matplotlib currently does not support"
 EXTREME = 99.8  # percentile of |value| at the ends of the scale, so that one pixel does not set it
 
 
@@ -85,14 +90,13 @@ def plot_maps(
     """The image, then one panel per fill; several classes stand above each other.
 
     All panels share one scale. Faint is what chance alone may show, as far as that is known, or
-    what lies within its own 95 % interval.
+    what lies within its own 95 % interval. `names` head the rows as they are, instead of labels.
     """
     n_panels = 1 + max(len(maps.values) for maps in rows)
     figure, axes = panels(len(rows), n_panels, rows[0].image)
     scale = scale_for(rows, vmax, cmap)
     for line, maps in enumerate(rows):
-        title = names[line] if names else maps.label
-        show_image(axes[line, 0], maps.image, short(title))
+        show_image(axes[line, 0], maps.image, names[line] if names else short(maps.label))
         for k in range(len(maps.values)):
             axis = axes[line, 1 + k]
             axis.imshow(drawn(maps, k, scale))
@@ -107,7 +111,7 @@ def plot_into(axis: Axes, maps: Maps, vmax: float | None = None, cmap: str | Non
     k = int(np.abs(maps.values).max(axis=(1, 2)).argmax())
     scale = scale_for([maps], vmax, cmap)
     axis.imshow(drawn(maps, k, scale))
-    axis.set_title(f"{short(maps.label)}: {maps.names[k]}", fontsize=9)
+    plain(axis.set_title(f"{short(maps.label)}: {maps.names[k]}", fontsize=9))
     axis.set_axis_off()
     figure = axis.get_figure(root=True)
     assert figure is not None
@@ -176,7 +180,7 @@ def plot_regions(readings: Sequence[Tried]) -> Figure:
             inside = "\n".join(textwrap.fill(line, 44) for line in said.split("\n"))
             lines.append(f"{number}  {finding.place}\n{textwrap.indent(inside, '    ')}")
         text = "\n".join(lines or ["no finding"])
-        words.text(-0.1, 1, text, transform=words.transAxes, fontsize=7, va="top")
+        plain(words.text(-0.1, 1, text, transform=words.transAxes, fontsize=7, va="top"))
     return figure
 
 
@@ -184,7 +188,7 @@ def plot_comparison(comparison: Comparison) -> Figure:
     """Two classes and their difference in one scale; findings are outlined on the difference."""
     difference = comparison.difference
     rows = [comparison.wanted, comparison.given, difference.maps]
-    figure = plot_maps(rows, [rows[0].label, rows[1].label, "difference"])
+    figure = plot_maps(rows, [short(rows[0].label), short(rows[1].label), "difference"])
     outline(figure.axes[2 * (1 + len(rows[0].values))], difference.findings)
     return figure
 
@@ -205,7 +209,7 @@ def plot_match(maps: Maps, match: NDArray[Any], name: str) -> Figure:
     figure, axes = panels(1, 2 + len(maps.values), maps.image)
     show_image(axes[0, 0], maps.image, "query")
     show_image(axes[0, 1], match, "match")
-    axes[0, 1].set_xlabel(short(name), fontsize=6)
+    plain(axes[0, 1].set_xlabel(short(name), fontsize=6))
     scale = scale_for([maps])
     for panel in range(len(maps.values)):
         axes[0, 2 + panel].imshow(drawn(maps, panel, scale))
@@ -245,14 +249,14 @@ def plot_sheet(
     """Several images, a line each: its name, and named pictures side by side."""
     n_cols = max(len(pictures) for _, pictures in lines)
     figure, axes = panels(len(lines), n_cols, lines[0][1][0][1])
-    figure.suptitle(title, fontsize=9)
+    plain(figure.suptitle(title, fontsize=9))
     for line, (label, pictures) in zip(axes, lines, strict=True):
         for axis, (name, picture) in zip(line, pictures, strict=False):
             show_image(axis, picture, name)
             axis.title.set_fontsize(7)
         for axis in line[len(pictures) :]:
             axis.axis("off")
-        line[0].set_ylabel(short(label), fontsize=7)
+        plain(line[0].set_ylabel(short(label), fontsize=7))
     return figure
 
 
@@ -312,7 +316,7 @@ def scale_of(values: Sequence[NDArray[np.float32]]) -> float:
 
 def show_image(axis: Axes, image: NDArray[Any], title: str) -> None:
     axis.imshow(thinned(image, thinning(image.shape, MOST_SIDE)))
-    axis.set_title(title, fontsize=9)
+    plain(axis.set_title(title, fontsize=9))
 
 
 def drawn(maps: Maps, k: int, scale: Scale) -> NDArray[np.float32]:
@@ -323,7 +327,7 @@ def drawn(maps: Maps, k: int, scale: Scale) -> NDArray[np.float32]:
     maps = maps.thinned(MOST_SIDE)
     if not maps.diverging:
         return scale.colors(maps.values[k])
-    own = np.abs(maps.values[k]) > SURE_SE * maps.se[k]
+    own = np.abs(maps.values[k]) > maps.sure_se * maps.se[k]
     return overlay(
         maps.image, maps.values[k], own if maps.beyond is None else maps.beyond[k], scale
     )
@@ -344,7 +348,8 @@ def overlay(
 def head(axis: Axes, maps: Maps, panel: int) -> None:
     """The fill's name and its swatch above a panel."""
     # A fixed height: left to itself, matplotlib lifts a title far above an inset.
-    axis.set_title(maps.names[panel], fontsize=9, y=1.09 if maps.fills else 1.0, pad=3)
+    height = 1.09 if maps.fills else 1.0
+    plain(axis.set_title(one_line(maps.names[panel]), fontsize=9, y=height, pad=3))
     if not maps.fills:
         return
     swatch = axis.inset_axes((0.0, 1.02, 1.0, 0.06))
@@ -371,10 +376,19 @@ def colorbar(figure: Any, axes: NDArray[Any], scale: Scale, label: str) -> None:
         aspect=14,
     )
     bar.set_label(label, fontsize=8)
+    plain(bar.ax.yaxis.label)
     bar.ax.tick_params(labelsize=8)
 
 
+def plain(text: Text) -> None:
+    """Let a text be drawn as it is: two dollars make no formula, half a surrogate no error."""
+    text.set_parse_math(False)
+    text.set_text(visible(text.get_text()).encode(errors="backslashreplace").decode())
+
+
 def short(title: str, most: int = 26) -> str:
+    """One line of so many characters."""
+    title = one_line(title)
     return title if len(title) <= most else title[: most - 1] + "…"
 
 
@@ -386,6 +400,7 @@ def save(figure: Figure, path: Path) -> Path:
 def figure_png(figure: Figure) -> bytes:
     """A figure as the bytes of a PNG file."""
     out = io.BytesIO()
-    with DRAWING:
+    with DRAWING, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", LACKING, UserWarning)
         figure.savefig(out, format="png")
     return out.getvalue()

@@ -19,7 +19,7 @@ from .content import ByContent
 from .errors import InputError
 from .estimators import DEFAULT
 from .fills import Fill
-from .maps import SURE_SE, Maps
+from .maps import Maps
 from .record import Record, Target
 
 MOST_FINDINGS = 5
@@ -204,7 +204,7 @@ def describe(maps: Maps, region: NDArray[np.bool_], direction: int) -> Finding:
     """Apply the rules to the mean effects in a region."""
     values = maps.values[:, region].mean(axis=1)
     # Neighbouring pixels err together: the error of a mean is at most the mean of the errors.
-    margins = SURE_SE * maps.se[:, region].mean(axis=1)
+    margins = maps.sure_se * maps.se[:, region].mean(axis=1)
     scale = float((direction * values).max())
     # The strongest is established by the region's own test; the others are judged next to it.
     moves = "raises" if direction > 0 else "lowers"

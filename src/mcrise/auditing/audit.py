@@ -23,9 +23,9 @@ from ..study.work import Failure
 from . import tables
 from .attempts import regions_to_try
 from .looking import Look, Task, Tries
+from .plain import DONE
 
 LOOK, FAILED, TRIED = ".npz", ".failed.json", ".tried.json"  # kinds of pieces
-DONE = "done.json"  # there are tables of all images
 # What an audit writes: all that --overwrite removes.
 OURS = re.compile(
     r"pieces/\d{6,}(\.npz|\.failed\.json|\.tried\.json)|records/\d{6,}\.npz|"

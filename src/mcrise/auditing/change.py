@@ -9,7 +9,15 @@ import numpy as np
 from .figures import SHARE
 from .looks import BoolArray, FloatArray, IntArray, Looks
 from .outer import outer_flips
-from .statistics import Figure, by_group, mean, ratio, share, t_quantile
+from .statistics import (
+    Figure,
+    effect_of_groups,
+    groups_as_one,
+    mean,
+    ratio,
+    share,
+    t_quantile,
+)
 
 
 @dataclass(frozen=True)
@@ -94,12 +102,9 @@ def paired_shares(before: BoolArray, after: BoolArray, group: IntArray) -> Figur
     if n_groups < 2:
         return Figure(value, math.nan, math.nan, n, n_groups)
     # Groups count as so many images on their own as would vary as much.
-    sums = by_group(moved, group)
-    spread = float(np.square(sums).sum() / max(np.square(moved).sum(), 1e-12))
-    effect = max(spread, 1.0) if moved.any() else n / n_groups
-    size = n / effect
+    size = n / effect_of_groups(moved, group, 0)
     better, worse = ((moved == sign).mean() * size + 0.5 for sign in (1, -1))
     middle = (better - worse) / (size + 2)
     error = math.sqrt(max(better + worse - (better - worse) ** 2 / (size + 2), 0)) / (size + 2)
-    reach = t_quantile(n_groups - 1) * error
+    reach = t_quantile(groups_as_one(group) - 1) * error
     return Figure(value, max(middle - reach, -1.0), min(middle + reach, 1.0), n, n_groups)

@@ -31,7 +31,7 @@ from .findings import (
 )
 from .looks import Asked, Looks
 from .maps import class_maps
-from .plain import plain, undamaged
+from .plain import plain, undamaged, unfinished
 from .statistics import mean_maps, threshold, widened
 from .tables import NOTE, class_numbers, read_asked, read_class
 
@@ -182,6 +182,9 @@ def compare_audits(before: Storage, after: Storage) -> Difference:
 
 
 def compared(before: Storage, after: Storage) -> Difference:
+    for folder in (before, after):
+        if not class_numbers(folder):
+            raise unfinished(folder)
     asked = read_asked(after)
     made: list[ClassChange] = []
     largest = np.zeros(0)
@@ -327,14 +330,24 @@ def differences(one: Looks, other: Looks) -> list[Looks]:
 
 
 def findings(tests: Sequence[Looks], limit: float, asked: Asked) -> tuple[ClassFinding, ...]:
-    """Where the maps of both differ beyond chance by any test, the largest difference first."""
-    kept: list[Candidate] = []
+    """Where the maps of both differ beyond chance by any test, the largest difference first.
+
+    Left out is what only ranks tell: by how much the score moves more or less, and which way, is
+    then not known.
+    """
+    kept: list[tuple[Candidate, ClassFinding]] = []
     for test in tests:
         for found in candidates(test, limit, asked.cell):
-            if all(found.shares(known) < SAME for known in kept):
-                kept.append(found)
-    told = [describe(tests[0], one) for one in kept]
-    return tuple(sorted(told, key=lambda one: -abs(one.effect.value)))
+            finding = describe(test, found)
+            if is_sure(finding) and all(found.shares(known) < SAME for known, _ in kept):
+                kept.append((found, finding))
+    return tuple(sorted((one for _, one in kept), key=lambda one: -abs(one.effect.value)))
+
+
+def is_sure(finding: ClassFinding) -> bool:
+    """Whether the interval of its effect lies on the side that is named."""
+    effect = finding.effect
+    return effect.excludes_zero and effect.value * finding.sign > 0
 
 
 # ---- pictures

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..content import ByContent
-from ..errors import InputError
 from ..study.storage import Storage
 from ..told import number, text, whole
 from .attempts import Answers, Attempt, judge, tries
@@ -29,7 +28,7 @@ from .findings import (
 )
 from .looks import Asked, FloatArray, IntArray, Looks
 from .outer import Outer, outer_figures, outer_finding, outer_sentence
-from .plain import array_of, plain, undamaged
+from .plain import array_of, plain, undamaged, unfinished
 from .statistics import Figure, by_group, count, mean, mean_maps, ratio, share, threshold, widened
 from .unlike import Unlike, find_unlike
 
@@ -108,6 +107,8 @@ class Figures(ByContent):
     def from_json(cls, data: dict[str, Any]) -> "Figures":
         limit = math.nan if data["threshold"] is None else number(data["threshold"])
         classes = tuple(map(ClassFigures.from_json, data["classes"]))
+        if not classes or len({one.target for one in classes}) < len(classes):
+            raise ValueError(f"it has {len(classes)} classes, but each once and one at least")
         return cls(classes, ClassFigures.from_json(data["overall"]), limit)
 
 
@@ -119,9 +120,7 @@ def read_figures(folder: Storage) -> Figures:
     try:
         content = (folder / FILE).read_bytes()
     except OSError:
-        raise InputError(
-            f"The audit in {folder.path} is not finished: the same `mcrise audit` goes on with it."
-        ) from None
+        raise unfinished(folder) from None
     with undamaged(folder):
         return Figures.from_json(json.loads(content))
 

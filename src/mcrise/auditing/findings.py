@@ -23,9 +23,9 @@ from ..reading import MINOR, find_regions, place_of
 from ..told import number as float_of
 from ..told import text
 from .basics import BASICS, basic_colors
-from .looks import Asked, BoolArray, FloatArray, Looks
+from .looks import Asked, BoolArray, FloatArray, IntArray, Looks
 from .plain import region_of
-from .statistics import FLOATS, Figure, count, largest_by_flips, mean, z_maps
+from .statistics import FLOATS, Figure, count, largest_by_flips, mean, widened, z_maps
 
 FEWEST = 12  # images, or groups of them: with fewer, flipping signs can tell nothing
 LARGEST = 0.1  # of the image: a region that is larger fits nowhere else as a control
@@ -107,10 +107,12 @@ class Candidate:
     sign: int
     z: float
     effects: NDArray[np.float64]  # (K,) means over the region
+    told: BoolArray  # (K,) which of them move the score this way, and not by noise
 
     @property
     def fill(self) -> int:
-        return int((self.sign * self.effects).argmax())
+        """The one that does most: of those that are told, else it might be the noisiest."""
+        return int(np.where(self.told, self.sign * self.effects, -np.inf).argmax())
 
     def shares(self, other: "Candidate") -> float:
         """What two regions have in common, over what they cover together."""
@@ -140,30 +142,38 @@ def candidates(
     looks: Looks, limit: float, cell: tuple[int, int], some: BoolArray | slice = ALL_IMAGES
 ) -> list[Candidate]:
     """Where the mean map of some images exceeds a limit of |z|, highest first."""
-    z = z_maps(looks.tested[some], looks.group[some])
-    middle = looks.maps[some].mean(axis=0)
-    regions = find_regions(middle, z.astype(np.float32), limit, cell, LARGEST)
-    return [candidate(region, sign, z, middle) for region, sign in regions]
+    maps, group = looks.maps[some], looks.group[some]
+    z = z_maps(looks.tested[some], group)
+    regions = find_regions(maps.mean(axis=0), z.astype(np.float32), limit, cell, LARGEST)
+    return [candidate(region, z, effects_in(region, maps, group)) for region, _ in regions]
 
 
-def candidate(region: BoolArray, sign: int, z: FloatArray, middle: FloatArray) -> Candidate:
+def candidate(region: BoolArray, z: FloatArray, figures: Sequence[Figure]) -> Candidate:
     """A region and the way that the score moves most there.
 
-    Where one fill raises it and another lowers it, the surer one need not be the one that matters:
-    that a region counts is known from either, so the other only has to be told from nothing.
+    Where one fill raises it and another lowers it, the surest one need not be the one that matters:
+    that a region counts is known from it, so another only has to be told from nothing, at some
+    place of the region and on average over it, in spite of how many fills there are.
     """
-    effects = middle[:, region].mean(axis=1, dtype=np.float64)
-    ways = np.sign(effects)
+    effects = np.array([figure.value for figure in figures])
+    ways = np.where(effects < 0, -1, 1)
+    highest = np.abs(z[:, region]).max(axis=1)
     told = (ways[:, None] * z[:, region]).max(axis=1) > TOLD
-    if told.any():
-        sign = int(ways[np.where(told, np.abs(effects), -1.0).argmax()])
-    return Candidate(region, sign, float(np.abs(z[:, region]).max()), effects)
+    told &= [widened(figure, len(figures)).excludes_zero for figure in figures]
+    told[highest.argmax()] = True
+    sign = int(ways[np.where(told, np.abs(effects), -1.0).argmax()])
+    return Candidate(region, sign, float(highest.max()), effects, told & (ways == sign))
+
+
+def effects_in(region: BoolArray, maps: FloatArray, group: IntArray) -> tuple[Figure, ...]:
+    """Of each fill: the mean over a region of the maps (n, K, R, R) of images."""
+    inside = maps[:, :, region].mean(axis=2, dtype=np.float64)  # (n, K)
+    return tuple(effect for column in inside.T if (effect := mean(column, group)))
 
 
 def describe(looks: Looks, found: Candidate) -> ClassFinding:
     """A candidate as a finding that nobody has tried."""
-    inside = looks.maps[:, :, found.region].mean(axis=2, dtype=np.float64)  # (n, K)
-    effects = tuple(effect for column in inside.T if (effect := mean(column, looks.group)))
+    effects = effects_in(found.region, looks.maps, looks.group)
     strength = found.sign * looks.maps[:, found.fill].mean(axis=0, dtype=np.float64)
     strength = np.where(found.region, strength, -np.inf)
     own, own_share = own_color(looks, strength >= CORE * strength.max())

@@ -4,6 +4,7 @@ What is read again may have come from anybody: it is checked here, and where it 
 """
 
 import base64
+import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +16,10 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, McriseError
 from ..study.storage import Storage
+from ..told import whole
 
 NOT, IS = ".", "#"
+DONE = "done.json"  # there are tables of all images
 
 
 @contextmanager
@@ -31,6 +34,25 @@ def undamaged(folder: Storage) -> Iterator[None]:
             f"The audit in {folder.path} is damaged ({type(error).__name__}: {error!s:.80}): "
             "audit again, or give another one."
         ) from error
+
+
+def unfinished(folder: Storage) -> InputError:
+    """What to say of an audit that has come to nothing that could be shown or compared."""
+    try:
+        done = json.loads((folder / DONE).read_text())
+        n_images, n_failed = (whole(done[name], 0, 10**12) for name in ("images", "failed"))
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        n_images, n_failed = 0, 0
+    if 0 < n_images == n_failed:
+        which = "The only image" if n_images == 1 else f"Not one of the {n_images:,} images"
+        could = "could not" if n_images == 1 else "could"
+        return InputError(
+            f"{which} of the audit in {folder.path} {could} be measured: failed.parquet there says "
+            "why. Mend that, and audit again with --overwrite."
+        )
+    return InputError(
+        f"The audit in {folder.path} is not finished: the same `mcrise audit` goes on with it."
+    )
 
 
 def plain(value: Any) -> Any:

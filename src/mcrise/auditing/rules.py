@@ -19,6 +19,7 @@ together. Otherwise it is undecided, and how many more images would tell is said
 
 import difflib
 import math
+from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -429,15 +430,25 @@ def decide(rule: Rule, figure: Figure, n_rows: int) -> tuple[State, int | None]:
 
 def more_for_share(rule: Rule, figure: Figure, n_rows: int) -> int | None:
     """How many more images would tell, if as large a share of them are hits."""
-    n, each = figure.n, figure.n / max(figure.n_groups or figure.n, 1)
+    n, size = figure.n, n_alone(figure)
     while n < MOST_IMAGES:
         n = math.ceil(1.1 * n)
-        n_groups = round(n / each)
-        low, high = share_ends(figure.value, n / each, n_groups)
-        then = Figure(figure.value, low, high, n, n_groups)
+        more = n / figure.n
+        low, high = share_ends(figure.value, more * size)
+        then = Figure(figure.value, low, high, n, round(more * figure.n_groups))
         if decided(rule, then, n_rows):
             return rounded(n - figure.n)
     return None
+
+
+def n_alone(figure: Figure) -> int:
+    """How many images on their own would be as sure of a share as these are in their groups."""
+
+    def narrow(n: int) -> float:
+        low, high = share_ends(figure.value, n)
+        return low - high
+
+    return max(bisect(range(1, figure.n + 1), figure.low - figure.high, key=narrow), 1)
 
 
 def decided(rule: Rule, figure: Figure, n_rows: int) -> bool:

@@ -110,30 +110,57 @@ def share(hits: BoolArray, group: IntArray) -> Figure | None:
     value = float(hits.mean())
     if n_groups == 1 < n:
         return Figure(value, math.nan, math.nan, n, n_groups)
-    effect = n / n_groups  # where all images are alike: as if each group were one
-    if 0 < value < 1 and n_groups < n:
-        spread = np.square(by_group(hits - value, group)).sum() * n_groups / (n_groups - 1)
-        effect = max(float(spread) / (n * value * (1 - value)), 1.0)
-    low, high = share_ends(value, n / effect, n_groups)
-    return Figure(value, low, high, n, n_groups)
+    size = float(n)
+    if n_groups < n:
+        alike = groups_as_one(group)
+        size /= effect_of_groups(hits - value, group, 1)
+        # How groups vary is known from few of them; but none varies more than images all alike.
+        size = max(size * (t_quantile(10**6) / t_quantile(alike - 1)) ** 2, alike)
+    return Figure(value, *share_ends(value, size), n, n_groups)
 
 
-def share_ends(value: float, n: float, n_groups: int, chance: float = 1 - CONFIDENCE) -> FloatPair:
-    """Shares between which n images may have this one: beyond either, half the chance is left.
+def share_ends(value: float, n: float) -> FloatPair:
+    """Shares between which n images on their own may have this one, at 95 %.
 
     Exact, since rules are held against single images too, where others miss far more often.
     """
     from scipy.special import betaincinv
 
-    if 1 < n_groups < n:  # how groups vary is known from few of them
-        n *= (t_quantile(10**6, chance) / t_quantile(n_groups - 1, chance)) ** 2
-    hits = value * n
+    hits, chance = value * n, 1 - CONFIDENCE
     low = betaincinv(hits, n - hits + 1, chance / 2) if hits > 0 else 0.0
     high = betaincinv(hits + 1, n - hits, 1 - chance / 2) if hits < n else 1.0
     return float(low), float(high)
 
 
-def t_quantile(freedom: int, chance: float = 1 - CONFIDENCE) -> float:
+def groups_as_one(group: IntArray) -> float:
+    """As how many images groups count whose images are all alike: their number, if of one size.
+
+    Fewer if not: one of 50 images beside three of one each is little more than itself.
+    """
+    sizes = np.unique(group, return_counts=True)[1]
+    return float(len(group) ** 2 / np.square(sizes).sum())
+
+
+def effect_of_groups(rest: FloatArray, group: IntArray, n_fitted: int) -> float:
+    """How many images of these groups tell as much as one on its own, by what they deviate (n,).
+
+    From 1 to that of groups whose images are all alike. Their sums tell, but where the largest
+    agree by chance, as two of them do half of the time, too little; so it is at least what the
+    likeness within groups makes it. `n_fitted` is 1 where the deviations are from their own mean.
+    """
+    n, most = len(rest), len(rest) / groups_as_one(group)
+    total = float(np.square(rest).sum())
+    if not total > 0:
+        return most  # nothing tells that they are not
+    squares, sizes = np.square(by_group(rest, group)), by_group(np.ones(n), group)
+    n_groups = len(sizes)
+    between = squares.sum() / total * n_groups / (n_groups - n_fitted)
+    within = (total - (squares / sizes).sum()) / max(n - n_groups, 1)
+    likeness = 1 - within * n / total  # the correlation of two images of a group
+    return float(np.clip(max(between, 1 + (most - 1) * likeness), 1.0, most))
+
+
+def t_quantile(freedom: float, chance: float = 1 - CONFIDENCE) -> float:
     """What |t| exceeds by chance so often."""
     from scipy.special import stdtrit
 

@@ -114,7 +114,7 @@ def read_asked(folder: Storage) -> Asked:
     try:
         note = json.loads((folder / NOTE).read_text())
         form = note["format"]
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise InputError(
             f"{folder.path} holds no audit: give the --out of `mcrise audit`."
         ) from None
@@ -126,6 +126,8 @@ def read_asked(folder: Storage) -> Asked:
     with undamaged(folder):
         settings, n_masks = note["settings"], note["settings"]["n_masks"]
         check_kind(note["kind"])
+        if not note["fills"]:
+            raise ValueError("it has no fills")
         return Asked(
             fills=told.texts(note["fills"]),
             labels=told.texts(note["labels"] or []),
@@ -165,7 +167,10 @@ def class_numbers(folder: Storage, table: str = "images") -> list[int]:
     """The classes that a table has rows of."""
     names = {file.parent.name for file in (folder / table).find("class=*/part-*.parquet")}
     with undamaged(folder):
-        return sorted(int(name.removeprefix("class=")) for name in names)
+        numbers = sorted(told.whole(int(name.removeprefix("class=")), 0, 10**9) for name in names)
+        if {f"class={number}" for number in numbers} != names:  # 00 would be another 0
+            raise ValueError(f"its classes are called {', '.join(sorted(names))}")
+        return numbers
 
 
 def read_parts(
@@ -213,6 +218,10 @@ def looks_of(rows: Any, maps: Any, target: int, asked: Asked) -> Looks:
 
     maps = maps.filter(pc.equal(maps["target"], target))
     n, n_fills, size = len(rows), len(asked.fills), asked.raster
+    if asked.labels and target >= len(asked.labels):
+        raise ValueError(f"class {target} of {len(asked.labels)}")
+    if len(rows["image"].unique()) < n:
+        raise ValueError(f"an image of class {target} is there twice")
     first: dict[str, int] = {}  # image of each group
     groups = [
         image if group is None else first.setdefault(group, image)

@@ -2,7 +2,8 @@
 
 Each image is compared with the mean of all others. What counts is the distance for its noise: over
 what its own error and the usual spread in the class would make. All places of a map err alike by
-the way masks are drawn, so the error of an image is one number, well known even from few masks.
+the way masks are drawn, so the error of an image is one number, well known even from few masks
+unless scores seldom change; so it counts as no smaller than is usual in the class.
 """
 
 import math
@@ -55,7 +56,9 @@ def find_unlike(looks: Looks, asked: Asked) -> tuple[Unlike, ...]:
     distance = np.empty(n)
     for i in range(n):
         others = np.arange(n) != i
-        usual = max(float(np.median(apart[others] - noise[others])), 0.0) + noise[i]
+        # A score that no mask of its own flipped seems to have no noise at all, by chance.
+        own = max(noise[i], float(np.median(noise[others])))
+        usual = max(float(np.median(apart[others] - noise[others])), 0.0) + own
         distance[i] = math.sqrt(apart[i] / usual) if usual > 0 else 1.0
     far = np.log(np.maximum(distance, 1e-9))
     middle = np.median(far)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
+from ..escapes import one_line
 from .rules import Judged
 
 LEVELS = {"holds": "notice", "violated": "error", "undecided": "warning"}
@@ -20,7 +21,7 @@ def as_text(judged: Sequence[Judged], rules: str) -> str:
     for one in judged:
         lines.append(f"{one.state.upper()}: {one.rule.title}")
         shown = [v for v in one.verdicts if v.state != "holds"] or one.verdicts[:1]
-        lines += [f"  {printable(verdict.sentence)}" for verdict in shown]
+        lines += [f"  {one_line(verdict.sentence)}" for verdict in shown]
         rest = len(one.verdicts) - len(shown)
         lines += [f"  ({rest} more hold.)"] if rest else []
     return "\n".join(lines)
@@ -84,8 +85,3 @@ def message_(text: str) -> str:
 
 def property_(text: str) -> str:
     return message_(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def printable(text: str) -> str:
-    """One line, whatever is in it."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

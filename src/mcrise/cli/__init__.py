@@ -8,7 +8,7 @@ import click
 from ..errors import InputError, McriseError
 from ..version import VERSION
 from .audit import audit
-from .characters import spell_out
+from .characters import say, sentence, spell_out
 from .check import check
 from .demo import demo
 from .diff import diff
@@ -66,24 +66,33 @@ def main() -> None:
     except KeyboardInterrupt as error:
         sys.exit(interrupted(error))
     except click.ClickException as error:
-        error.show()
+        readable(error).show()
         sys.exit(error.exit_code)
     except McriseError as error:
-        click.echo(f"Error: {error}", err=True)
+        complain(str(error))
         sys.exit(2 if isinstance(error, InputError) else 1)
     except MemoryError as error:
-        click.echo(f"Error: Out of memory ({error}): give a smaller image or --size.", err=True)
+        complain(f"Out of memory ({error}): give a smaller image or --size.")
         sys.exit(1)
     except BrokenPipeError:  # `mcrise ... | head`
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:  # of a path that nothing above has looked at
-        click.echo(f"Error: {error.filename or 'A file'}: {error.strerror or error}.", err=True)
+        complain(f"{error.filename or 'A file'}: {error.strerror or error}.")
         sys.exit(2)
 
 
+def complain(text: str) -> None:
+    say(sentence(f"Error: {text}"), err=True)
+
+
+def readable(error: click.ClickException) -> click.ClickException:
+    """What click has against how the command was typed, which it quotes as it came."""
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+        return error  # the help itself, of newer clicks
+    return click.UsageError(sentence(error.format_message()), getattr(error, "ctx", None))
+
+
 def interrupted(by: BaseException | None) -> int:
-    click.echo(
-        "Stopped. What was computed is saved; the same command goes on from there.", err=True
-    )
+    say("Stopped. What was computed is saved; the same command goes on from there.", err=True)
     return 128 + (signal.SIGTERM if isinstance(by, Ended) else signal.SIGINT)

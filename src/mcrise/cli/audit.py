@@ -12,6 +12,7 @@ from ..errors import InputError, McriseError
 from ..study.crew import TIMEOUT
 from ..study.datasets import SPLIT
 from ..study.runner import RETRIES
+from .characters import say
 from .options import MODEL_HELP, ChanceOrAuto, NumberOrAuto, Pair, model_options
 
 
@@ -59,9 +60,9 @@ def audit(data: str, model: str, quiet: bool, settings: dict[str, Any], **option
         raise InputError("Each worker of an audit has one thread: say --workers instead.")
     order = prepare(data, model, **options, **settings)
     if not quiet:
-        click.echo("\n".join(order.cost.lines()), err=True)
+        say(*order.cost.lines(), err=True)
     found = order.run(progress=not quiet)
     if not quiet:
-        click.echo("\n".join([*found.summary, "", f"Audit: {found.path}"]))
+        say(*found.summary, "", f"Audit: {found.path}")
     if found.n_failed == found.n_images:
         raise McriseError(f"All {found.n_images} images failed; {found.path} says why each did.")

@@ -1,14 +1,40 @@
-"""Characters that a terminal or a log file lacks: spelled out, rather than a traceback.
+"""What the command says, in characters that can be shown and do nothing else.
 
-Windows writes files in its own code page and old systems theirs in Latin 1: neither has an arrow.
-(Where the locale has ASCII only, click writes UTF-8, since that is what such terminals mostly are.)
+All of it passes through here, but for the progress bar, which moves the cursor and tells no names.
+What a terminal or a log file lacks is spelled out, rather than a traceback: Windows writes files in
+its own code page and old systems theirs in Latin 1, and neither has an arrow. (Where the locale has
+ASCII only, click writes UTF-8, since that is what such terminals mostly are.)
 """
 
 import codecs
 import io
 import sys
 
+import click
+
+from ..escapes import one_line, visible
+
 SPELLED = {"→": "->", "±": "+/-", "−": "-", "…": "...", "’": "'", "↑": "^", "↓": "v"}
+MOST = 1000  # characters of a sentence about what went wrong
+
+
+def say(*lines: str, err: bool = False) -> None:
+    """Print lines; a name in one of them cannot begin another."""
+    say_text("\n".join(map(one_line, lines)), err=err)
+
+
+def say_text(text: str, err: bool = False) -> None:
+    """Print what has its own lines, such as JSON."""
+    click.echo(visible(text), err=err)
+
+
+def sentence(text: str) -> str:
+    """What went wrong, in one line; of a long one the beginning and the end, which says what to do.
+
+    Files of others are quoted in it, and a word there may have a million characters.
+    """
+    text = one_line(text)
+    return text if len(text) <= MOST else f"{text[: MOST // 2]} … {text[-(MOST // 2) :]}"
 
 
 def spell_out() -> None:

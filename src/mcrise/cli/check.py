@@ -8,6 +8,8 @@ import click
 from ..auditing.rules import check_rules, overall_state, read_rules
 from ..auditing.verdicts import FORMATS
 from ..study.storage import Storage
+from .characters import say_text
+from .options import OutFile
 
 EXIT = {"holds": 0, "violated": 3, "undecided": 4}
 
@@ -18,7 +20,7 @@ EXIT = {"holds": 0, "violated": 3, "undecided": 4}
 @click.option("--against", help="Another audit of the same images, for rules about a change.")
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), default="text",
               show_default=True)  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), help="Write it there too.")
+@click.option("--out", type=OutFile(), help="Write it there too.")
 def check(audit: str, rules: Path, against: str | None, form: str, out: Path | None) -> None:
     """Hold an AUDIT against rules: each holds, is violated or is undecided.
 
@@ -31,5 +33,5 @@ def check(audit: str, rules: Path, against: str | None, form: str, out: Path | N
     text = FORMATS[form](judged, str(rules))
     if out is not None:
         Storage(str(out)).write((text + "\n").encode())
-    click.echo(text)
+    say_text(text)
     sys.exit(EXIT[overall_state(judged)])

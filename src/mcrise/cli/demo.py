@@ -10,6 +10,7 @@ from ..images import png
 from ..loop import last, steps
 from ..progress import with_progress
 from ..runtimes import load_model
+from .characters import say
 
 N_MASKS = 1024
 
@@ -37,5 +38,5 @@ def demo(out: Path) -> None:
         maps = record.maps(list(dict.fromkeys(targets)))
         folder.save(plot_maps(maps), MAPS)
         folder.save(plot_rise(*(record.maps(None, one) for one in ("rise", "debiased"))), RISE)
-        click.echo(f"{name}: {maps[0].label} {record.untouched[targets[0]]:.2f}")
-    click.echo(f"Pictures: {out}/*/maps.png   records: {out}/*/run.npz")
+        say(f"{name}: {maps[0].label} {record.untouched[targets[0]]:.2f}")
+    say(f"Pictures: {out}/*/maps.png   records: {out}/*/run.npz")

@@ -16,6 +16,7 @@ from ..auditing.tables import NOTE, read_asked
 from ..errors import InputError
 from ..folder import RUN, RunFolder
 from ..study.storage import Storage
+from .characters import say, say_text
 from .options import estimator_option, json_option
 
 PICTURE, TABLE = "diff.png", "diff.json"
@@ -59,9 +60,9 @@ def diff(
     if figure is not None:
         written.insert(0, folder.save(figure, PICTURE))
     if as_json:
-        click.echo(json.dumps(content, indent=2))
+        say_text(json.dumps(content, indent=2))
     else:
-        click.echo("\n".join([*lines, *(f"Written: {path}" for path in written)]))
+        say(*lines, *(f"Written: {path}" for path in written))
 
 
 def kind_of(where: str) -> str:

@@ -16,6 +16,7 @@ from ..loop import CHECKPOINT_SECONDS, grow, last, run
 from ..progress import with_progress
 from ..record import Record
 from ..runtimes import load_model
+from .characters import say, say_text
 from .options import MODEL_HELP, brief_options, json_option, model_options, target_options
 
 
@@ -111,11 +112,11 @@ def follow(grown: Iterator[Record], silent: bool) -> Record:
 def speak(drawing: Drawing, record: Path, as_json: bool, quiet: bool = False) -> None:
     """Say what was drawn, and where it is."""
     if as_json:
-        click.echo(json.dumps(drawing.summary.to_json(), indent=2))
+        say_text(json.dumps(drawing.summary.to_json(), indent=2))
     elif not quiet:
-        click.echo("\n".join(drawing.lines()))
         files = drawing.files
-        click.echo(f"Maps: {files[MAPS]}   regions: {files[REGIONS]}   record: {record}")
+        written = f"Maps: {files[MAPS]}   regions: {files[REGIONS]}   record: {record}"
+        say(*drawing.lines(), written)
 
 
 @click.command()

@@ -11,6 +11,7 @@ from ..loop import run
 from ..matching import DISTANCES, MASK_PROB, cache_folder, open_gallery
 from ..matching import match as find_match
 from ..runtimes import load_model
+from .characters import say
 from .explain import follow, speak
 from .options import brief_options, estimator_option, json_option, model_options
 
@@ -59,7 +60,7 @@ def match(
     picture = plot_match(record.maps(0, estimator), pixels, found.path.name)
     written = folder.save(picture, "match.png")
     if not (as_json or quiet):
-        click.echo(
+        say(
             f"Matched with {found.path} (rank {found.rank} of {len(known.paths)}, {distance} "
             f"distance {found.distance:.3g}): {written}"
         )

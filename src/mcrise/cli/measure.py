@@ -16,6 +16,7 @@ from ..metrics import METRICS, STEP, check_step, measure
 from ..model import Model
 from ..record import Record
 from ..runtimes import load_model
+from .characters import say, say_text
 from .explain import follow
 from .options import brief_options, estimator_option, json_option, model_options
 from .whatif import one_fill
@@ -88,13 +89,14 @@ def measure_command(
     picture = folder.save(plot_curves(list(curves.values())), CURVES)
     folder.write_json(NUMBERS, answer)
     if as_json:
-        click.echo(json.dumps(answer, indent=2))
+        say_text(json.dumps(answer, indent=2))
         return
-    click.echo(f"{maps.label}: {record.n_masks:,} masks, {estimator} estimator")
-    click.echo("\n".join(curve.line() for curve in curves.values()))
-    for note in notes:
-        click.echo(f"Note: {note}.")
-    click.echo(f"Curves: {picture}")
+    say(
+        f"{maps.label}: {record.n_masks:,} masks, {estimator} estimator",
+        *(curve.line() for curve in curves.values()),
+        *(f"Note: {note}." for note in notes),
+        f"Curves: {picture}",
+    )
 
 
 def explained(image: Path, model: Model, brief: Brief, folder: RunFolder, silent: bool) -> Record:

@@ -1,7 +1,9 @@
 """Options that several commands share, and the kinds of value they take."""
 
 import functools
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -66,6 +68,17 @@ class ChanceOrAuto(click.ParamType):  # type: ignore[type-arg]
             return float(value)
         except ValueError:
             self.fail(f"{value!r} is neither a number nor auto.", param, ctx)
+
+
+class OutFile(click.ParamType):  # type: ignore[type-arg]
+    """The one file that a command writes."""
+
+    name = "FILE"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
+        if os.path.isdir(value):
+            self.fail(f"{value} is a folder, but a file is needed: name one in it.", param, ctx)
+        return Path(value)
 
 
 class EstimatorName(click.ParamType):  # type: ignore[type-arg]

@@ -5,13 +5,16 @@ from pathlib import Path
 import click
 
 from ..archive import load
-from ..folder import RunFolder, folder_of
-from .options import target_options
+from ..errors import InputError
+from ..files import write_atomically
+from ..folder import folder_of
+from .characters import say
+from .options import OutFile, target_options
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
-@click.option("-o", "--out", type=click.Path(path_type=Path), default="report.html",
+@click.option("-o", "--out", type=OutFile(), default="report.html",
               show_default=True, help="The file to write.")  # fmt: skip
 @target_options
 def report(runs: tuple[Path, ...], out: Path, targets: tuple[str, ...], estimator: str) -> None:
@@ -28,5 +31,10 @@ def report(runs: tuple[Path, ...], out: Path, targets: tuple[str, ...], estimato
         elsewhere = given if own != f"{name}.mcrise" else ""
         chapters.append(Chapter(name, record, targets or (None,), folder.metrics(), elsewhere))
     text = render(chapters, estimator).encode()
-    RunFolder(out.parent).write(out.name, text)
-    click.echo(f"Report: {out} ({len(text) / 2**20:.1f} MB)")
+    try:
+        write_atomically(out, text)
+    except OSError as error:
+        raise InputError(
+            f"{out} cannot be written ({error.strerror}): choose another --out."
+        ) from None
+    say(f"Report: {out} ({len(text) / 2**20:.1f} MB)")

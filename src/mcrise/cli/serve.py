@@ -1,10 +1,11 @@
 """`mcrise serve`: the live page, for this machine alone unless a host is given."""
 
+import errno
 import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from socket import IPPROTO_TCP, TCP_NODELAY
+from socket import AF_INET, AF_INET6, IPPROTO_TCP, SO_REUSEADDR, SOL_SOCKET, TCP_NODELAY, socket
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from ..loop import CHECKPOINT_SECONDS
 from ..model import Model
 from ..runtimes import load_model
 from ..study.storage import Storage
+from .characters import say
 from .options import model_options
 
 GRACE = 10  # seconds for what was asked before the end; tabs are told, and go by themselves
@@ -66,19 +68,20 @@ def serve(
     shown = None if audit is None else Storage(audit)
     if shown is not None:
         read_figures(shown)  # refuse what is no finished audit before loading models
-    models = load_models(specs, settings)
-    kept = Retention(keep_days, int(keep_gb * GIGABYTE))
-    jobs = Jobs(data, models, checkpoint_seconds=checkpoint, retention=kept)
-    # The model has the cores; estimates that fight it for them take a hundred times longer.
-    threadpool_limits(1, user_api="blas")
-    for name in models:
-        jobs.call(name, warm_up)
-    token = secrets.token_urlsafe(24) if host else None
-    os.environ.setdefault("MPLBACKEND", "Agg")
-    try:
-        listen(create_app(jobs, host, token, shown), jobs, host, port, token, bool(shown))
-    finally:
-        jobs.close()
+    with listening(host or "127.0.0.1", port) as door:  # first: models take a while
+        models = load_models(specs, settings)
+        kept = Retention(keep_days, int(keep_gb * GIGABYTE))
+        jobs = Jobs(data, models, checkpoint_seconds=checkpoint, retention=kept)
+        # The model has the cores; estimates that fight it for them take a hundred times longer.
+        threadpool_limits(1, user_api="blas")
+        for name in models:
+            jobs.call(name, warm_up)
+        token = secrets.token_urlsafe(24) if host else None
+        os.environ.setdefault("MPLBACKEND", "Agg")
+        try:
+            answer(create_app(jobs, host, token, shown), jobs, door, host, token, bool(shown))
+        finally:
+            jobs.close()
 
 
 def load_models(specs: Sequence[str], settings: dict[str, Any]) -> dict[str, Model]:
@@ -95,8 +98,29 @@ def load_models(specs: Sequence[str], settings: dict[str, Any]) -> dict[str, Mod
     return {name: load_model(spec, **settings) for name, spec in named.items()}
 
 
-def listen(
-    app: Any, jobs: Any, host: str | None, port: int, token: str | None, audited: bool
+def listening(host: str, port: int) -> socket:
+    """A socket at which whoever comes waits to be answered."""
+    door = socket(AF_INET6 if ":" in host else AF_INET)
+    try:
+        door.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        # Of a socket of ours asyncio does not see that it is TCP: a small answer, whose head and
+        # body are two packets, would wait 40 ms until the first is acknowledged.
+        door.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+        door.bind((host, port))
+        door.listen()
+    except (OSError, UnicodeError) as error:  # the latter of a name that cannot be one
+        door.close()
+        taken = getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
+        remedy = "another --port, or 0 for any that is free" if taken else "another --host"
+        raise InputError(
+            f"The page cannot be served at {host}, port {port} "
+            f"({getattr(error, 'strerror', None) or 'no such host'}): give {remedy}."
+        ) from None
+    return door
+
+
+def answer(
+    app: Any, jobs: Any, door: socket, host: str | None, token: str | None, audited: bool
 ) -> None:
     """Tell the address, with the token where other machines may ask, and answer until Ctrl-C."""
     import uvicorn
@@ -105,28 +129,21 @@ def listen(
 
     config = uvicorn.Config(
         app,
-        host or "127.0.0.1",
-        port,
         http=Connection,
         ws="none",
         log_level="warning",
         timeout_graceful_shutdown=GRACE,
     )
     speak_seldom()
-    socket = config.bind_socket()
-    # Of a socket of uvicorn's asyncio does not see that it is TCP: a small answer, whose head and
-    # body are two packets, would wait 40 ms until the first is acknowledged.
-    socket.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-    socket.listen()  # before the address is told
     shown = f"[{host}]" if host and ":" in host else host or "127.0.0.1"
-    address = f"http://{shown}:{socket.getsockname()[1]}/"
-    click.echo(f"Open {address}{f'?token={token}' if token else ''}   (Ctrl-C ends it)")
+    address = f"http://{shown}:{door.getsockname()[1]}/"
+    say(f"Open {address}{f'?token={token}' if token else ''}   (Ctrl-C ends it)")
     if audited:
-        click.echo(f"The audit is at {address}audit.html")
+        say(f"The audit is at {address}audit.html")
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: Any = None) -> None:
             jobs.ending = True
             await super().shutdown(sockets)
 
-    Server(config).run([socket])
+    Server(config).run([door])

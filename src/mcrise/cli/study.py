@@ -16,6 +16,7 @@ from ..study.datasets import SPLIT
 from ..study.runner import RETRIES, run_study
 from ..study.storage import Storage
 from ..study.tasks import METHODS, N_MASKS
+from .characters import say, say_text
 from .options import ChanceOrAuto, NumberOrAuto, Pair, model_options
 
 
@@ -62,7 +63,7 @@ def study(data: str, model: str, quiet: bool, settings: dict[str, Any], **option
         raise InputError("Each worker of a study has one thread: say --workers instead.")
     found = run_study(data, model, progress=not quiet, **options, **settings)
     if not quiet:
-        click.echo("\n".join([*found.summary, "", f"Table: {found.path}"]))
+        say(*found.summary, "", f"Table: {found.path}")
     if found.n_failed == found.n_images:
         raise McriseError(f"All {found.n_images} images failed; {found.path} says why each did.")
 
@@ -83,12 +84,12 @@ def study_status(folder: str, as_json: bool) -> None:
         status = {"images": n_images, "done": 0, "failed": 0, "images_per_second": None,
                   "seconds_left": None, "written": None}  # fmt: skip
     if as_json:
-        click.echo(json.dumps(status))
+        say_text(json.dumps(status))
         return
-    click.echo(f"{status['done']} of {status['images']} images done, {status['failed']} failed.")
+    say(f"{status['done']} of {status['images']} images done, {status['failed']} failed.")
     if status["done"] < status["images"] and None not in status.values():
         ago = time.time() - status["written"]
-        click.echo(
+        say(
             f"{status['images_per_second']:.3g} images/s, {clock(status['seconds_left'])} left, as "
             f"of {clock(ago)} ago."
         )

@@ -38,6 +38,7 @@ RESAMPLES = 2000  # of the images, for intervals
 BASE = ("rise", "rise")  # what the others are compared with
 HEADLINE = METRICS["ca_deletion"]  # what methods are compared by
 BEST_COLOR = Metric("best_color_deletion", "best color", deletes=True, color_aware=False)
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how one begins, to a spreadsheet
 MOST_TOLD = 20  # failures in the summary; the table has them all
 
 Row = dict[str, Any]
@@ -123,8 +124,19 @@ def table_bytes(names: Sequence[str], rows: Iterable[Row]) -> bytes:
     out = io.StringIO()
     table = csv.DictWriter(out, names, extrasaction="ignore", lineterminator="\n")
     table.writeheader()
-    table.writerows(rows)
+    table.writerows({name: as_text(value) for name, value in row.items()} for row in rows)
     return out.getvalue().encode()
+
+
+def as_text(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: images are named by others.
+
+    A carriage return is spelled out, since it would begin a row: the module `csv` quotes no such.
+    """
+    if not isinstance(value, str):
+        return value
+    text = f"'{value}" if value.startswith(FORMULA) else value
+    return text.replace("\r", r"\r")
 
 
 # ---- means and how sure they are

@@ -341,7 +341,7 @@ def is_free(
     """
     try:
         there = json.loads((out / note).read_text()) if (out / note).exists() else None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         there = {}
     if isinstance(there, dict) and {name: there.get(name) for name in own} == own:
         return False

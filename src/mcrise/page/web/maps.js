@@ -4,7 +4,6 @@ import { el, swatch } from "./element.js";
 
 const FAINT = 0.25, STRONG = 0.9; // opacity of what chance alone may show and of the rest, as in plots.py
 const MOST_SIDE = 512; // pixels that are drawn: no map has more detail
-const SURE = 1.96; // standard errors: ± is a 95 % interval everywhere
 
 /** What `mcrise.packing.pack` wrote: its header, and values, margins (95 %) and tests on its points. */
 export function unpack(buffer) {
@@ -13,7 +12,7 @@ export function unpack(buffer) {
   const n = maps.shape[0] * maps.shape[1] * maps.shape[2], start = 4 + length;
   const scaled = (numbers, step) => Float32Array.from(numbers, (number) => number * step);
   maps.values = scaled(new Int16Array(buffer, start, n), maps.step);
-  maps.margins = scaled(new Uint16Array(buffer, start + 2 * n, n), SURE * maps.se_step);
+  maps.margins = scaled(new Uint16Array(buffer, start + 2 * n, n), (maps.sure_se ?? 1.96) * maps.se_step);
   maps.tested = maps.tested_step ? scaled(new Int16Array(buffer, start + 4 * n, n), maps.tested_step) : maps.values;
   maps.tests = tests(maps);
   return maps;

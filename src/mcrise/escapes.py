@@ -1,0 +1,27 @@
+"""Escapes: characters that act on a terminal instead of being seen on it, made visible.
+
+Labels and names come from others' files, where a sequence that begins with ESC may rename a window,
+a newline may add a line that nobody wrote, and a change of direction may turn a name around.
+"""
+
+import re
+
+# C0 without tab and newline, DEL, C1, separators of lines, changes of direction; and the bytes of
+# C1 in a name that is no text, which Python hands on as half surrogates.
+ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\udc80-\udc9f]")
+DEL = "\x7f"
+
+
+def visible(text: str) -> str:
+    """A text of several lines, whatever is in them; what was JSON stays JSON."""
+    return ACTING.sub(lambda found: spelled(found[0]), text)
+
+
+def one_line(text: str) -> str:
+    """One line, whatever is in it."""
+    return visible(text.replace("\t", "\\t").replace("\n", "\\n"))
+
+
+def spelled(character: str) -> str:
+    """As Python spells it, but for the one that JSON lets through and spells otherwise."""
+    return "\\u007f" if character == DEL else repr(character)[1:-1]
