@@ -46,6 +46,7 @@ LAYERS = [
     "runtimes.python",
     "runtimes",
     "progress",
+    "asking",
     "loop",
     "repaints",
     "claims",

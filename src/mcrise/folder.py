@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .archive import load
+from .asking import recognise
 from .errors import InputError, ModelError, RecordError
 from .estimators import DEFAULT, find_estimator
 from .files import write_atomically
-from .loop import CHECKPOINT_SECONDS, checkpointed, recognise
+from .loop import CHECKPOINT_SECONDS, checkpointed
 from .model import Model
 from .plots import figure_png, plot_maps, plot_regions, plot_rise
 from .reading import read_maps

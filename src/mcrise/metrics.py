@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .asking import model_of
 from .content import ByContent
 from .errors import InputError
 from .estimators import DEFAULT, EstimatorName
 from .fills import FULL, Fill, Solid, parse
 from .images import unit_float
-from .loop import model_of
 from .maps import Maps
 from .model import Model
 from .record import Record, Target

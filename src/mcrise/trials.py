@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .asking import model_of
 from .claims import Claim, join
 from .content import ByContent
 from .errors import InputError, ModelError
@@ -29,7 +30,6 @@ from .examining import (
 )
 from .fills import Fill
 from .flips import Suggestion, options_of, rising, search_flip, suggest
-from .loop import model_of
 from .maps import Maps
 from .reading import Finding, Reading, heading, pending, read_maps
 from .record import Record, Target

@@ -15,10 +15,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..asking import buffer_of, chunk_scores
 from ..brief import CAP, FIRST_TRY, TOLERANCE, Amount, Brief, Chance, whole_chunks
 from ..claims import join
 from ..errors import InputError, McriseError
-from ..loop import begin, buffer_of, chunk_scores
+from ..loop import begin
 from ..masks import CHUNK
 from ..model import Model
 from ..pilot import settle, standing

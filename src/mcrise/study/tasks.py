@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..asking import buffer_of, chunk_scores
 from ..brief import Brief, whole_chunks
 from ..content import ByContent
 from ..errors import InputError
 from ..estimators import DEFAULT, find_estimator
 from ..images import png
-from ..loop import begin, buffer_of, chunk_scores, last, run
+from ..loop import begin, last, run
 from ..masks import CHUNK
 from ..metrics import METRICS, STEP, Ranking, check_step, curves_of, rank, rank_importance
 from ..model import Model
