@@ -17,8 +17,9 @@ from pathlib import Path
 from api import small_audit
 from mcrise import fills
 from mcrise.auditing.difference import compare_audits
+from mcrise.auditing.judging import check_rules
 from mcrise.auditing.page import render
-from mcrise.auditing.rules import MEASURES, Rule, check_rules
+from mcrise.auditing.rules import MEASURES, Rule
 from mcrise.auditing.verdicts import FORMATS
 from mcrise.errors import McriseError
 from mcrise.page.auditing import figures

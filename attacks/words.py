@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 import mcrise
+from mcrise.auditing.judging import decide
 from mcrise.auditing.looks import Asked
-from mcrise.auditing.rules import decide, read_rules, refuse_unknown
+from mcrise.auditing.rules import read_rules, refuse_unknown
 from mcrise.auditing.statistics import Figure
 from mcrise.images import unit_float
 from mcrise.page.order import parse_order

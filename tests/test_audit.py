@@ -22,9 +22,10 @@ from mcrise.auditing import tables
 from mcrise.auditing.attempts import Attempt
 from mcrise.auditing.basics import BASICS, LIGHTNESS, basic_colors, oklab, shades
 from mcrise.auditing.difference import compare_audits
+from mcrise.auditing.judging import check_rules
 from mcrise.auditing.looking import Task, energies, half_maps, look, repaint
 from mcrise.auditing.protocol import Protocol
-from mcrise.auditing.rules import Rule, check_rules
+from mcrise.auditing.rules import Rule
 from mcrise.auditing.runner import audit, some_of_each
 from mcrise.auditing.zones import (
     NINTHS,

@@ -11,8 +11,9 @@ import mcrise
 from mcrise.auditing.change import accuracy, paired_shares, rate
 from mcrise.auditing.difference import compare_audits, findings, plot_difference
 from mcrise.auditing.findings import candidates, describe
+from mcrise.auditing.judging import check_rules
 from mcrise.auditing.looks import RASTER
-from mcrise.auditing.rules import Rule, check_rules
+from mcrise.auditing.rules import Rule
 from mcrise.auditing.runs import compare_runs
 from mcrise.auditing.statistics import Figure, widened
 from mcrise.auditing.tables import read_asked

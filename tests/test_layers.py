@@ -94,6 +94,7 @@ LAYERS = [
     "auditing.difference",
     "auditing.runs",
     "auditing.rules",
+    "auditing.judging",
     "auditing.verdicts",
     "auditing.cells",
     "auditing.page",

@@ -365,6 +365,6 @@ def test_impossible_stopping_rules_are_refused(wrong):
 
 def test_a_chunk_too_large_for_the_buffer_is_painted_in_parts_to_the_same_bit(monkeypatch):
     whole = mcrise.explain(photo(16, 16), MODEL, n_masks=128, batch_size=8)
-    monkeypatch.setattr(sys.modules["mcrise.loop"], "MOST_BUFFER", 10_000)  # a dozen such images
+    monkeypatch.setattr("mcrise.asking.MOST_BUFFER", 10_000)  # a dozen such images
     parts = mcrise.explain(photo(16, 16), MODEL, n_masks=128, batch_size=8)
     assert np.array_equal(parts.scores[1], whole.scores[1])

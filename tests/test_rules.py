@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import mcrise
-from mcrise.auditing.rules import Rule, check_rules, decide, overall_state, read_rules
+from mcrise.auditing.judging import check_rules, decide, overall_state
+from mcrise.auditing.rules import Rule, read_rules
 from mcrise.auditing.statistics import Figure, share
 from mcrise.auditing.verdicts import as_github, as_junit
 from mcrise.cli.check import check

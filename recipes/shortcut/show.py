@@ -21,8 +21,9 @@ from make_images import make_images
 from mcrise.auditing.difference import NAMES, compare_audits
 from mcrise.auditing.figures import read_figures
 from mcrise.auditing.findings import ClassFinding
+from mcrise.auditing.judging import check_rules, overall_state
 from mcrise.auditing.looks import RASTER
-from mcrise.auditing.rules import check_rules, overall_state, read_rules
+from mcrise.auditing.rules import read_rules
 from mcrise.auditing.tables import read_asked
 from mcrise.study.storage import Storage
 from scenes import CLASSES, SHORTCUTS, STICKER

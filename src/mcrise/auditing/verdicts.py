@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from ..escapes import one_line
-from .rules import Judged
+from .judging import Judged
 
 LEVELS = {"holds": "notice", "violated": "error", "undecided": "warning"}
 PROBLEMS = {"violated": "failure", "undecided": "error"}  # what JUnit calls them

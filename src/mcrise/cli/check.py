@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from ..auditing.rules import check_rules, overall_state, read_rules
+from ..auditing.judging import check_rules, overall_state
+from ..auditing.rules import read_rules
 from ..auditing.verdicts import FORMATS
 from ..study.storage import Storage
 from .characters import say_text
