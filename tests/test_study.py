@@ -127,6 +127,14 @@ def test_another_study_in_the_folder_is_refused_unless_overwritten(tmp_path):
     assert table(tmp_path / "out")["method"] == ["random"]
 
 
+def test_a_note_that_is_nested_without_end_is_another_study(tmp_path):
+    make_images(tmp_path / "images", 1)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "study.json").write_text("[" * 200_000)
+    with pytest.raises(InputError, match="holds another study"):
+        make_study(tmp_path)
+
+
 def test_overwriting_replaces_another_study_not_this_one(tmp_path):
     make_images(tmp_path / "images", 2)
     finish(make_study(tmp_path, overwrite=True))
