@@ -67,7 +67,7 @@ api: $(VENV)/.run
 	$(BIN)/python docs/make_api.py
 
 BENCHMARKS := overhead memory growth calls stopping alone pilot claims findings chance audit_chance \
-  audit_budget audit_size serving page screens scaling sanity versions
+  audit_budget audit_size clients page screens scaling sanity versions
 bench: $(VENV)/.bench
 	for file in $(BENCHMARKS); do $(BIN)/python benchmarks/$$file.py || exit 1; done
 

@@ -1,6 +1,6 @@
 """How long the page takes to show a first map, and how it bears fifty clients at once.
 
-    python benchmarks/serving.py [SECONDS]
+    python benchmarks/clients.py [SECONDS]
 
 The real command with the embedded model, and Debian's Chromium for the first figure. Then one
 client explains sign after sign while 49 read twice a second each: the job's state and its maps in
