@@ -138,21 +138,6 @@ def test_a_fill_from_another_package_is_painted_saved_and_shown_by_the_command(o
     )
 
 
-ELSEWHERE = pytest.mark.parametrize("where", [("--workers", 1), ("--ray",)])
-
-
-@ELSEWHERE
-def test_processes_started_anew_have_it_too(where, outside, tmp_path):
-    (tmp_path / "images").mkdir()
-    stop().save(tmp_path / "images" / "stop.png")
-    done = run("study", tmp_path / "images", "--colors", "red,sepia", "--methods", "mcrise",
-               "--n-masks", 64, "--step", 0.2, "--out", tmp_path / "out", *where,
-               path=outside)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    found = pyarrow.parquet.read_table(tmp_path / "out" / "results.parquet").to_pydict()
-    assert (found["method"], found["error"]) == (["mcrise"], [None])
-
-
 def test_its_deed_is_read_in_its_own_words(outside, monkeypatch):
     monkeypatch.syspath_prepend(outside)
     image = np.full((32, 32, 3), (128, 128, 128), np.uint8)
@@ -262,13 +247,14 @@ def test_its_maps_are_made_read_and_compared_like_any_other(median, monkeypatch)
     assert read_maps(record, 0, "median-of-groups").findings
 
 
-@ELSEWHERE
-def test_workers_of_a_study_have_it_too(where, median, tmp_path):
+@pytest.mark.parametrize("where", [("--workers", 1), ("--ray",)])
+def test_processes_started_anew_have_fill_and_estimator_too(where, outside, median, tmp_path):
     (tmp_path / "images").mkdir()
     stop().save(tmp_path / "images" / "stop.png")
-    done = run("study", tmp_path / "images", "--estimators", "median-of-groups,centered",
-               "--methods", "mcrise", "--n-masks", 128, "--step", 0.2,
-               "--out", tmp_path / "out", *where, path=median)  # fmt: skip
+    both = os.pathsep.join([str(outside), str(median)])
+    done = run("study", tmp_path / "images", "--colors", "red,sepia", "--methods", "mcrise",
+               "--estimators", "median-of-groups,centered", "--n-masks", 128, "--step", 0.2,
+               "--out", tmp_path / "out", *where, path=both)  # fmt: skip
     assert done.returncode == 0, done.stderr
     table = pyarrow.parquet.read_table(tmp_path / "out" / "results.parquet").to_pydict()
     assert table["estimator"] == ["centered", "median-of-groups"]
