@@ -304,11 +304,19 @@ def both_needed(case: Case, claim: Claimed) -> bool:
 
 
 def together(case: Case, claim: Claimed) -> bool:
-    """Without any one of them the score is kept, without all it is not."""
-    everywhere = np.logical_or.reduce(claim.regions)
-    alone = [moves(case, claim, claim.fills, region) for region in claim.regions]
-    at_once = moves(case, claim, claim.fills, everywhere)
-    return keeps(case, claim, np.array(alone)).all() and falls(case, claim, at_once).all()
+    """Without any one of them the score is kept, without all it is lost, and not before."""
+
+    def moved(regions: Sequence[Region]) -> Any:
+        return moves(case, claim, claim.fills, np.logical_or.reduce(regions))
+
+    alone = np.array([moved([region]) for region in claim.regions])
+    fewer = [moved([one for one in claim.regions if one is not left]) for left in claim.regions]
+    much = -max(0.2 * before(case, claim), FALL)  # what fewer of them may not lose
+    return (
+        keeps(case, claim, alone).all()
+        and falls(case, claim, moved(claim.regions)).all()
+        and (np.array(fewer) > much).all()
+    )
 
 
 def nothing_matters(case: Case, claim: Claimed) -> bool:
@@ -347,6 +355,7 @@ PREDICATES: dict[str, Callable[[Case, Claimed], bool]] = {
     "structure": structure,
     "mixture": mixture,
     "missing color": missing_color,
+    "unwanted color": missing_color,
     "obstacle": obstacle,
     "finds color": finds_color,
     "brightness": brightness,
@@ -374,7 +383,7 @@ SAID_BY = {
     "color": ("color", "finds color"),
     "as good": ("as good", "finds color"),
     "structure": ("structure", "mixture", "sharpness"),
-    "raises": ("raises", "missing color", "obstacle"),
+    "raises": ("raises", "missing color", "unwanted color", "obstacle"),
     "nothing matters": ("nothing matters", "saturated"),
 }
 # Kinds that are nothing without their fills: one at least must be the truth's.

@@ -11,6 +11,7 @@ import mcrise
 from mcrise import InputError
 from mcrise.archive import load
 from mcrise.demo.signs import stop
+from mcrise.masks import draw
 from mcrise.origin import Origin
 from planted import PatchModel, photo
 
@@ -114,3 +115,17 @@ def test_a_file_that_cannot_be_read_is_not_called_damaged(tmp_path):
         InputError, match=r"a cannot be read \(File name too long\): give a run.npz"
     ):
         load(tmp_path / (300 * "a"))
+
+
+def test_answers_that_come_while_a_record_is_written_leave_it_whole(tmp_path, monkeypatch):
+    record = mcrise.explain(photo(16, 20), PatchModel(slice(4, 12), slice(4, 12)), n_masks=64)
+    record.answers["first"] = record.untouched
+
+    def meanwhile(plan, chunk):
+        record.answers["second"] = record.untouched  # as another thread of the page does
+        return draw(plan, chunk)
+
+    monkeypatch.setattr("mcrise.archive.draw", meanwhile)
+    record.save(tmp_path / "run.npz")
+    monkeypatch.undo()
+    assert list(mcrise.load(tmp_path / "run.npz").answers) == ["first"]

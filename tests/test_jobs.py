@@ -17,7 +17,7 @@ from PIL import Image
 
 import mcrise
 from mcrise.brief import Brief
-from mcrise.fills import Picture, Solid
+from mcrise.fills import Picture, Solid, parse
 from mcrise.masks import CHUNK
 from mcrise.model import Model
 from mcrise.page.job import UnknownJob
@@ -656,3 +656,42 @@ def test_a_job_whose_model_is_not_served_can_be_looked_at_but_not_gone_on_with(o
         again.more(job.id, 64)
         wait(again, lambda: found.state == "failed")
         assert "'planted' is not being served" in found.note
+
+
+def test_a_job_like_another_that_waits_at_a_restart_is_painted_as_the_other(opened):
+    gate = Gate()
+    jobs = opened(gate)
+    jobs.submit(order(n_masks=64), PICTURE)
+    like = Brief(parse("red,yellow"), mask_prob=0.5, n_masks=64)
+    waiting = jobs.submit(Order("planted", brief=like), PICTURE)
+    gate.let(1)
+    closing_thread = threading.Thread(target=jobs.close)
+    closing_thread.start()
+    gate.let(100)
+    closing_thread.join()
+    again = opened()
+    wait(again, lambda: again.get(waiting.id).state == "done")
+    assert again.record(waiting.id).plan.fills == parse("red,yellow")
+
+
+def test_a_job_whose_fills_are_gone_with_its_record_fails_in_words(opened):
+    known = Model(PLANTED, identity="planted")
+    record = mcrise.explain(PICTURE, known, n_masks=64, fills=ANY_FILLS, mask_prob=0.5)
+    jobs = opened()
+    brief = Brief(record.plan.fills, mask_prob=0.5, n_masks=64)
+    jobs.adopt("0123456789abcdef", Order("planted", "adopted.png", brief), record)
+    jobs.close()
+    jobs.cabinet.record_path("0123456789abcdef").unlink()
+    again = opened()
+    job = again.more("0123456789abcdef", 64)
+    wait(again, lambda: job.state in ("done", "failed"))
+    assert (job.state, "record of this job is gone" in job.note) == ("failed", True)
+
+
+def test_what_is_kept_is_nothing_again_when_all_is_deleted(opened):
+    jobs = opened()
+    for _ in range(2):
+        job = jobs.submit(order(n_masks=64), PICTURE)
+        wait(jobs, lambda job=job: job.state == "done" and jobs.kept()["bytes"] > len(PICTURE))
+        jobs.delete(job.id)
+        assert jobs.kept()["bytes"] == 0

@@ -3,15 +3,18 @@
 import json
 from dataclasses import replace
 
+import click
 import numpy as np
 import pytest
 from PIL import Image
 
 import mcrise
+from mcrise import InputError
 from mcrise.archive import load
 from mcrise.cli import cli
 from mcrise.demo.signs import SIGNS
 from mcrise.fills import RGBWK
+from mcrise.folder import RunFolder
 from mcrise.reading import read_maps
 from mcrise.repaints import Repaint, Stroke
 from mcrise.trials import Untried, ask, compare, repaint, smallest_flip, try_reading
@@ -336,3 +339,41 @@ def test_a_record_of_another_version_is_refused(red_record, tmp_path, monkeypatc
     monkeypatch.undo()
     with pytest.raises(mcrise.RecordError, match="has format 0, but this mcrise reads format 1"):
         run("compare", tmp_path, "--truth", "yes")
+
+
+# ---- what is kept
+
+
+def test_answers_are_kept_however_trying_ends(tmp_path):
+    left = [10_000]
+
+    def model(images):
+        left[0] -= len(images)
+        if left[0] < 0:
+            raise ValueError("no more money")
+        return wants_red(images)
+
+    known = mcrise.load_model(model)
+    record = mcrise.explain(GRAY, known, n_masks=512, mask_prob=0.5)
+    left[0] = 12
+    with pytest.raises(mcrise.ModelError, match="no more money"):
+        RunFolder(tmp_path).draw(record, ("0",), model=known)
+    assert len(mcrise.load(tmp_path).answers) >= 5
+
+
+def test_more_goes_into_no_other_run_and_is_painted_as_before(tmp_path, capsys):
+    for name in ("a", "b"):
+        picture = tmp_path / f"{name}.png"
+        SIGNS["stop" if name == "a" else "no-entry"]().save(picture)
+        run("explain", picture, "--model", "demo", "--n-masks", 64, "--trials", "none",
+            "--out", tmp_path / name)  # fmt: skip
+    before = (tmp_path / "b" / "run.npz").read_bytes()
+    words = ("explain", "--more", tmp_path / "a", "--model", "demo", "--n-masks", 128, "--trials",
+             "none")  # fmt: skip
+    with pytest.raises(InputError, match="another run"):
+        run(*words, "--out", tmp_path / "b")
+    assert (tmp_path / "b" / "run.npz").read_bytes() == before
+    with pytest.raises(click.UsageError, match="painted as it was: leave --colors and --seed out"):
+        run(*words, "--seed", 3, "--colors", "red")
+    run(*words, "--out", tmp_path / "b", "--overwrite")
+    assert mcrise.load(tmp_path / "b").n_masks == 128

@@ -7,10 +7,13 @@ import pytest
 
 import mcrise
 from judge import judge
+from mcrise.examining import Control
+from mcrise.fills import Solid
 from mcrise.flips import MOST_CALLS
 from mcrise.reading import read_maps
 from mcrise.repaints import N_PLACES
 from mcrise.trials import compare, flip_line, smallest_flip, try_reading
+from mcrise.wording import control_words
 from planted import Counting
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
@@ -210,3 +213,89 @@ def test_a_color_that_raises_the_score_is_not_as_good_as_the_original():
     if tried.verdicts[0].claim("as good"):
         good = tried.verdicts[0].claim("as good").fills
         assert "red" not in [fill.name for fill in good], said
+
+
+def painted_with(images, square, color):
+    """The share of a square that has a color, nearly."""
+    part = images[:, *square].astype(int)
+    return (np.abs(part - np.array(color)).max(axis=-1) < 60).mean(axis=(1, 2))
+
+
+GREEN = (0, 255, 0)
+
+
+def test_what_moves_the_score_the_other_way_alone_is_not_too_little():
+    """Red lowers it only while others are painted; green raises it alone."""
+    square = slice(24, 40), slice(24, 40)
+
+    def model(images):
+        changed = np.abs(images.astype(int) - 128).max(axis=3) > 60
+        changed[:, 16:48, 16:48] = False
+        others = np.clip(changed.mean(axis=(1, 2)) / 0.15, 0, 1)
+        red, green = (painted_with(images, square, color) for color in (RED, GREEN))
+        return two(0.55 - 0.5 * red * others + 0.22 * green * (1 - others))
+
+    _, tried = tried_of(picture(), model, n_masks=1024, target=0)
+    assert "too little" not in words(tried)
+    assert any(one.claim("raises") for one in tried.verdicts)
+
+
+def test_only_those_are_said_to_matter_together_that_do():
+    """Red on the two upper places lowers it; the third has no part in that."""
+    upper = [(slice(0, 12), slice(0, 12)), (slice(0, 12), slice(52, 64))]
+    lower = slice(52, 64), slice(24, 40)
+
+    def model(images):
+        changed = np.abs(images[:, 24:40].astype(int) - 128).max(axis=3) > 60
+        others = np.clip(changed.mean(axis=(1, 2)) / 0.1, 0, 1)
+        green = sum(np.clip(2 * painted_with(images, one, GREEN), 0, 1) for one in upper)
+        red = [np.clip(2 * painted_with(images, one, RED), 0, 1) for one in (*upper, lower)]
+        fallen = 0.25 * green * others + 0.6 * red[2] * others + 0.5 * red[0] * red[1]
+        return two(np.clip(0.9 - fallen, 0, 1))
+
+    image = picture()
+    _, tried = tried_of(image, model, n_masks=2048, mask_prob=0.5, target=0, fills="red,green")
+    case = SimpleNamespace(image=image, model=model, kind="upper", seed=0)
+    assert tried.pairs
+    assert all(judge(case, claim) for claim in tried.pairs)
+    assert "but all together" not in words(tried)
+
+
+def test_one_color_of_five_that_raises_it_does_not_say_that_its_own_is_in_the_way():
+    squares = ((np.arange(24)[:, None] // 3 + np.arange(24) // 3) % 2)[..., None]
+    image = picture()
+    image[CENTER] = np.where(squares == 0, [160, 60, 60], [60, 60, 160])
+
+    def model(images):
+        part = images[:, *CENTER].astype(float)
+        flat = 1 - np.clip(np.abs(np.diff(part, axis=2)).mean(axis=(1, 2, 3)) / 8, 0, 1)
+        green = np.clip(painted_with(images, CENTER, GREEN) / 0.6, 0, 1)
+        return two(0.3 + 0.06 * flat + 0.35 * green)
+
+    _, tried = tried_of(image, model, n_masks=1024, target=0)
+    assert "in the way" not in words(tried)
+    assert "painting it raises the score. Painted green" in words(tried)
+
+
+def test_the_place_that_refutes_a_finding_is_the_one_that_is_named():
+    control = Control(Solid(RED), 0.9, 0.5, (0.8, 0.85, 0.85, 0.0, 0.85), "not specific")
+    assert control_words(control) == "Not specific: the same patch elsewhere gives 0.00."
+    control = Control(Solid(RED), 0.1, 0.5, (0.2, 0.6, 0.15), "not specific")
+    assert control_words(control) == "Not specific: the same patch elsewhere gives 0.60."
+
+
+def test_a_model_that_answers_repaints_with_other_classes_is_refused_and_nothing_kept():
+    n_classes = 2
+
+    def model(images):
+        score = redness(images, CENTER)[:, None] / n_classes
+        return np.hstack([score, 1 - np.repeat(score, n_classes - 1, axis=1)])
+
+    record = mcrise.explain(picture(CENTER), model, n_masks=256, scores="independent")
+    reading = read_maps(record, 0)
+    model(picture(CENTER)[None])
+    n_classes = 3
+    record.recognised = mcrise.load_model(model, scores="independent").predict
+    with pytest.raises(mcrise.ModelError, match="3 scores per image after 2 before"):
+        try_reading(record, reading, model)
+    assert not record.answers

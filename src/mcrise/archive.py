@@ -47,16 +47,17 @@ def record_bytes(record: Record) -> bytes:
 def arrays_of(record: Record) -> dict[str, NDArray[Any]]:
     chunks = record.chunks
     scores = [record.scores[chunk] for chunk in chunks]
+    answers = dict(record.answers)  # once: another thread may be adding to them
     arrays = {
-        "meta": np.frombuffer(json.dumps(meta(record)).encode(), np.uint8),
+        "meta": np.frombuffer(json.dumps(meta(record, list(answers))).encode(), np.uint8),
         "image": record.view.pixels,
         "untouched": record.untouched,
         "chunks": np.array(chunks, np.int64),
         "checksums": np.array([draw(record.plan, c).checksum() for c in chunks], np.uint32),
         "scores": np.stack(scores) if scores else np.empty((0, CHUNK, record.n_classes), "f4"),
     }
-    if record.answers:
-        arrays["answers"] = np.stack(list(record.answers.values()))
+    if answers:
+        arrays["answers"] = np.stack(list(answers.values()))
     for k, fill in enumerate(record.plan.fills):
         if fill.array is not None:
             arrays[f"fill_{k}"] = fill.array
@@ -66,7 +67,7 @@ def arrays_of(record: Record) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def meta(record: Record) -> dict[str, Any]:
+def meta(record: Record, digests: list[str]) -> dict[str, Any]:
     return {
         "mcrise_format": FORMAT,
         "plan": record.plan.to_json(),
@@ -82,7 +83,7 @@ def meta(record: Record) -> dict[str, Any]:
         "verdict": record.verdict,
         "choice": record.choice,
         "jitter": record.jitter,
-        "answers": list(record.answers),
+        "answers": digests,
         "versions": versions(),
     }
 

@@ -21,6 +21,7 @@ ClaimKind = Literal[
     "structure",  # its texture or shape matters: its own mean color does not suffice
     "mixture",  # likewise, but its own pixels in another order do
     "missing color",  # these fills raise the score, and what is there does not count
+    "unwanted color",  # most fills raise the score, and its own mean color does not
     "obstacle",  # covering it raises the score, with its own mean color too
     "brightness",  # how bright it is matters, not its hue
     "hue",  # and the like: what a fill takes away matters
@@ -32,7 +33,7 @@ ClaimKind = Literal[
     "specific",  # the same repaint does less in all other places tried
     "either suffices",  # of two regions: without one the score is kept, without both it is not
     "both needed",  # of two regions: without either nearly as much is lost as without both
-    "together",  # of three or more: without any one the score is kept, without all it is not
+    "together",  # of three or more: without all the score is lost, and while any is there it is not
     "saturated",  # painting the region alone moves nothing
     "nothing matters",  # no color on any part moves the score
 ]

@@ -85,9 +85,16 @@ class Control:
     """The same repaint in other places."""
 
     fill: Fill
+    before: float  # score of the untouched image
     here: float
     there: tuple[float, ...]  # scores, in the order tried
     verdict: str  # "confirmed": beyond all others; "not specific"; or "no control possible"
+
+    @property
+    def most(self) -> float:
+        """The score where another place does most of what is done here."""
+        down = self.here < self.before
+        return min(self.there) if down else max(self.there)
 
     def to_json(self) -> dict[str, Any]:
         low, middle, high = np.quantile(self.there, [0, 0.5, 1]) if self.there else [None] * 3
@@ -145,7 +152,8 @@ def examine(setting: Setting, finding: Finding) -> Generator[Any, Any, Verdict]:
     own = yield from try_own(setting, region, color, mean, mixed)
     falling = [fill for fill in fills if setting.falls(after[fill])]
     rising = [fill for fill in fills if setting.rises(after[fill])]
-    down = finding.direction < 0 or not rising  # at a high score only that has room
+    # As the map says, if it moves that way alone; at a high score only down has room.
+    down = bool(falling) if finding.direction < 0 else not rising
     moving = falling if down else rising
     said: list[tuple[str, list[Fill]]] = []
     if not moving:
@@ -234,8 +242,9 @@ def told_by_gain(
     flat = own.score - setting.score < 0.5 * LEAST_RISE * setting.range
     if "rises" in own.does and rising_colors:
         said.append(("obstacle", rising_colors))
-    elif flat and 0 < len(rising_colors) <= max(n_colors // 2, 1):
-        said.append(("missing color", rising_colors))
+    elif flat and rising_colors:
+        few = len(rising_colors) <= max(n_colors // 2, 1)
+        said.append(("missing color" if few else "unwanted color", rising_colors))
     return said
 
 
@@ -337,7 +346,7 @@ def compare_places(
     found = [elsewhere(stroke.region, setting.regions, setting.cell) for stroke in strokes]
     left = list(zip(*found, strict=False))
     if len(left) < FEWEST_PLACES:
-        return Control(strokes[0].fill, here, (), "no control possible")
+        return Control(strokes[0].fill, setting.score, here, (), "no control possible")
     there: list[float] = []
     direction, effect = np.sign(here - setting.score), abs(here - setting.score)
     while left:
@@ -348,8 +357,8 @@ def compare_places(
         ]
         there += [float(scores[setting.target]) for scores in answers]
         if max(direction * (score - setting.score) for score in there) >= effect:
-            return Control(strokes[0].fill, here, tuple(there), "not specific")
-    return Control(strokes[0].fill, here, tuple(there), "confirmed")
+            return Control(strokes[0].fill, setting.score, here, tuple(there), "not specific")
+    return Control(strokes[0].fill, setting.score, here, tuple(there), "confirmed")
 
 
 # ---- two findings together
@@ -399,14 +408,24 @@ def examine_together(
     if len(verdicts) < 3 or not fills:
         return None
     fill = min(fills, key=lambda fill: sum(one.finding.effect(fill) for one in verdicts))
-    strokes = tuple(Stroke(one.finding.region, fill, one.finding.place) for one in verdicts)
-    (scores,) = yield [Repaint(strokes)]
-    alone, together = [one.after[fill] for one in verdicts], float(scores[setting.target])
-    if not setting.falls(together):
+    strokes = {one: Stroke(one.finding.region, fill, one.finding.place) for one in verdicts}
+    needed, without = list(verdicts), [list(verdicts)]
+    while True:  # leave out, one by one, whatever is not needed for that
+        answers = yield [Repaint(tuple(strokes[one] for one in some)) for some in without]
+        losing = [n for n, scores in enumerate(answers) if setting.falls(scores[setting.target])]
+        if not losing:
+            break
+        needed, together = without[losing[-1]], float(answers[losing[-1]][setting.target])
+        without = [[one for one in needed if one is not left] for left in needed]
+    if len(without) == 1:  # not even all
         return None
+    alone = [one.after[fill] for one in needed]
+    regions = tuple(strokes[one].region for one in needed)
     numbers = {"before": setting.score, "least": min(alone), "most": max(alone), "all": together}
-    regions = tuple(stroke.region for stroke in strokes)
-    return Claim("together", regions, (fill,), setting.target, numbers)
+    if len(needed) == 2:
+        numbers = {"before": setting.score, "first": alone[0], "second": alone[1], "both": together}
+    kind = "either suffices" if len(needed) == 2 else "together"
+    return Claim(kind, regions, (fill,), setting.target, numbers)
 
 
 # ---- no finding at all

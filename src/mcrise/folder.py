@@ -145,10 +145,8 @@ class RunFolder:
         maps = [reading.maps for reading in readings]
         if chosen.reading is not chosen:  # one map for all fills: nothing to read in it
             maps = [record.maps(one, estimator) for one in targets]
-        n_answers = len(record.answers)
-        tried = [try_reading(record, reading, model) for reading in readings]
-        if len(record.answers) > n_answers:
-            record.save(self.run)
+        with keeping_answers(record, self.run):
+            tried = [try_reading(record, reading, model) for reading in readings]
         summary = summarise(record, maps, [one.to_json() for one in tried], notes)
         files = {MAPS: plot_maps(maps), REGIONS: plot_regions(tried)}
         if not chosen.per_fill:
@@ -199,6 +197,17 @@ class Drawing:
     def lines(self) -> list[str]:
         """To print."""
         return [*self.summary.lines(), *(line for one in self.tried for line in one.lines())]
+
+
+@contextmanager
+def keeping_answers(record: Record, path: Path) -> Iterator[None]:
+    """Save what was answered meanwhile, however that ends: answers may cost money."""
+    n_before = len(record.answers)
+    try:
+        yield
+    finally:
+        if len(record.answers) > n_before:
+            record.save(path / RUN if path.is_dir() else path)
 
 
 def folder_of(run: Path) -> RunFolder:

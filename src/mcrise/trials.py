@@ -66,6 +66,11 @@ def ask(record: Record, repaints: Sequence[Repaint], model: Any) -> list[NDArray
             images = np.stack([one.render(record.view.pixels, record.plan.cell) for one in some])
             try:
                 answers = model(images)
+                if answers.shape[1] != record.n_classes:
+                    raise ModelError(
+                        f"the model gave {answers.shape[1]} scores per image after "
+                        f"{record.n_classes} before"
+                    )
             except ModelError as error:
                 raise ModelError(f"Failed at a repainted image: {error}.", record) from error
             record.answers |= {one.digest: a for one, a in zip(some, answers, strict=True)}

@@ -18,12 +18,13 @@ HEADLINES = {
     "structure": "its texture or shape matters, not only its color",
     "mixture": "its mix of colors matters, not how they are arranged",
     "missing color": "the model misses {fills} here",
+    "unwanted color": "its color is in the way",
     "obstacle": "what is there is in the way",
     "saturation obstacle": "its saturation is in the way",
     "hue obstacle": "its hue is in the way",
     "sharpness obstacle": "its sharpness is in the way",
     "lowers": "it matters",
-    "raises": "its color is in the way",
+    "raises": "painting it raises the score",
 }
 
 
@@ -47,8 +48,8 @@ def meaning(verdict: Verdict) -> str:
         return "alone it is not needed"
     if claim.kind in ("lowers", "raises") and verdict.control and not verdict.control.fill.is_color:
         takes = verdict.control.fill.takes  # which would be a claim of its own, if it were that
-        what = "it" if takes in CLAIM_KINDS else f"its {takes}"
-        return f"{what} {'matters' if claim.kind == 'lowers' else 'is in the way'}"
+        if takes not in CLAIM_KINDS:
+            return f"its {takes} {'matters' if claim.kind == 'lowers' else 'is in the way'}"
     return HEADLINES[claim.kind].format(fills=join([fill.name for fill in claim.fills], "or"))
 
 
@@ -115,8 +116,7 @@ def control_words(control: Control) -> str:
         return "No control possible: the patch fits nowhere else often enough."
     middle = sorted(control.there)[len(control.there) // 2]
     if control.verdict == "not specific":
-        nearest = min(control.there, key=lambda score: abs(score - control.here))
-        return f"Not specific: the same patch elsewhere gives {nearest:.2f}."
+        return f"Not specific: the same patch elsewhere gives {control.most:.2f}."
     span = f"{min(control.there):.2f} to {max(control.there):.2f}"
     return (
         f"The same patch elsewhere: {middle:.2f} ({span}, {len(control.there)} places): confirmed."

@@ -10,6 +10,8 @@ import click
 
 from ..archive import load
 from ..brief import Brief
+from ..claims import join
+from ..errors import RecordError
 from ..estimators import DEFAULT
 from ..folder import MAPS, REGIONS, Drawing, RunFolder, folder_of
 from ..loop import CHECKPOINT_SECONDS, grow, last, run
@@ -67,8 +69,8 @@ def explain(
     """
     if (image is None) == (more is None):
         raise click.UsageError("Give either an IMAGE to explain or --more RUN to continue one.")
-    if more and like:
-        raise click.UsageError("A RUN that is continued is painted as it was: leave --like out.")
+    if more:
+        refuse_other_plan(brief, like)
     brief = replace(brief, target=targets[0] if targets else None)
     if like:
         other = load(like)
@@ -79,6 +81,10 @@ def explain(
     folder.check_writable()
     if more:
         before = load(more)
+        with folder.refusing():
+            there = None if overwrite or not out else folder.earlier()
+            if there is not None and (different := there.differences(before)):
+                raise RecordError(f"Record of another run (other {', '.join(different)})")
         model = folder_of(more).model(before, spec, settings)
         grown: Iterator[Record] = grow(
             before, model, n_masks=brief.n_masks, tolerance=brief.tolerance, cap=brief.cap,
@@ -94,6 +100,17 @@ def explain(
     asked = model if trials == "all" else None
     drawing = folder.draw(record, targets or (None,), estimator, asked, model.notes)
     speak(drawing, folder.run, as_json, quiet)
+
+
+def refuse_other_plan(brief: Brief, like: Path | None) -> None:
+    """A run that is continued goes on as it is."""
+    said = {"--colors": "fills", "--grid": "grid", "--mask-prob": "mask_prob", "--seed": "seed"}
+    given = [word for word, name in said.items() if getattr(brief, name) != getattr(Brief(), name)]
+    given += ["--like"] if like else []
+    if given:
+        raise click.UsageError(
+            f"A RUN that is continued is painted as it was: leave {join(given, 'and')} out."
+        )
 
 
 def known(grown: Iterator[Record], targets: Sequence[str]) -> Iterator[Record]:

@@ -12,7 +12,7 @@ from PIL import Image
 from .. import fills
 from ..archive import load
 from ..errors import InputError
-from ..folder import RUN, RunFolder, folder_of
+from ..folder import RunFolder, folder_of, keeping_answers
 from ..images import open_picture
 from ..model import Model
 from ..reading import Finding, Reading, read_maps
@@ -71,8 +71,9 @@ def whatif(
     if region is None and mask is None:
         if paint is not None:
             raise InputError("--paint says what with, but not where: give --region or --mask.")
-        tried = try_reading(record, reading, model)
-        flip = smallest_flip(record, model, tried)
+        with keeping_answers(record, run):
+            tried = try_reading(record, reading, model)
+            flip = smallest_flip(record, model, tried)
         trials = [*main_trials(record, tried), *([flip] if flip else [])]
         lines = [*tried.lines(), flip_line(flip, record, reading.maps.target)]
         answer = {
@@ -80,11 +81,11 @@ def whatif(
             "flip": flip.to_json(record) if flip else None,
         }
     else:
-        trial = try_one(record, model, reading, region, mask, paint)
+        with keeping_answers(record, run):
+            trial = try_one(record, model, reading, region, mask, paint)
         trials, answer = [trial], {"trial": trial.to_json(record)}
         lines = [trial.line(record), *top_scores(record, trial)]
         lines += [control_words(trial.control)] if trial.control else []
-    record.save(run / RUN if run.is_dir() else run)  # with the answers, so as not to ask again
     if trials:
         lines.append(f"Picture: {folder.save(plot_trials(record, trials), 'whatif.png')}")
     speak(answer, lines, as_json)
@@ -127,9 +128,8 @@ def compare(
         if spec is not None:
             raise
         model = None  # the maps need none; only the suggestions stay untried
-    comparison = compare_classes(record, first, given, estimator, model)
-    if model is not None:
-        record.save(run / RUN if run.is_dir() else run)  # with the answers
+    with keeping_answers(record, run):
+        comparison = compare_classes(record, first, given, estimator, model)
     folder = RunFolder(out) if out else folder_of(run)
     picture = folder.save(plot_comparison(comparison), "compare.png")
     lines = [*comparison.lines(record), f"Picture: {picture}"]

@@ -81,7 +81,8 @@ class Jobs:
             self.lock.release()
             raise
         self.unkept: set[str] = set()  # jobs whose state could not be written yet
-        self.n_bytes, self.tidied = 0, 0.0
+        self.sizes: dict[str, int] = {}  # bytes of each job, as far as they were counted
+        self.tidied = 0.0
         self.calls: deque[Callable[[], None]] = deque()
         self.open = True
         self.ending = False  # soon: whoever listens should go
@@ -106,6 +107,10 @@ class Jobs:
         alive = self.worker.is_alive()
         trouble = self.ledger.trouble if alive else "The thread that asks the models has ended."
         return {"alive": alive, "trouble": trouble}
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(self.sizes.values())
 
     def kept(self) -> dict[str, Any]:
         """How much is kept here, and how much at most."""
@@ -155,7 +160,7 @@ class Jobs:
                 "send it again."
             ) from None
         self.jobs[job.id] = job
-        self.n_bytes += self.cabinet.size(job.id)
+        self.sizes[job.id] = self.cabinet.size(job.id)
 
     def check_queue(self) -> None:
         if len(self.queue()) >= self.most_queued:
@@ -197,8 +202,8 @@ class Jobs:
         with self.changed:
             job = self.get(id)
             self.ledger.drop(id)
-            self.n_bytes -= self.cabinet.size(id)
             del self.jobs[id]
+            self.sizes.pop(id, None)
             self.unkept.discard(id)
             job.state = "cancelled"
             self.cabinet.remove(id)  # and again by the worker, if it is at it
@@ -344,6 +349,7 @@ class Jobs:
                 asked = job.order.brief.n_masks
                 unmet = isinstance(asked, int) and job.n_masks < asked  # more was asked meanwhile
                 job.state = "queued" if unmet else "done"
+            self.sizes[job.id] = self.cabinet.size(job.id)
             self.unkept.add(job.id)
 
     def chunks(self, job: Job) -> Generator[Record, None, None]:
@@ -361,6 +367,11 @@ class Jobs:
                     job.early = True
 
         known = load(path) if path.exists() else None
+        if known is None and order.as_recorded:
+            raise InputError(
+                "The record of this job is gone, and with it what it was painted with: ask for it "
+                "again."
+            )
         # A record has its fills itself: one that was made elsewhere may have any.
         brief = order.brief if known is None else replace(order.brief, fills=known.plan.fills)
         grown = run(view, model, brief, known, show_early)
@@ -445,7 +456,7 @@ class Jobs:
             del leaving[id]
             del sizes[id]
         with self.changed:
-            self.n_bytes = sum(sizes.get(id) or self.cabinet.size(id) for id in self.jobs)
+            self.sizes = {id: sizes.get(id) or self.cabinet.size(id) for id in self.jobs}
             if leaving != {id: job.leaves for id, job in resting.items() if job.leaves}:
                 self.ledger.tell_leaving(leaving)
             for id, job in resting.items():

@@ -7,10 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from .. import told
 from ..brief import Brief
 from ..errors import InputError
 from ..masks import MOST_CELLS
+
+BLANK = np.zeros((64, 64, 3), np.uint8)
 
 
 @dataclass(frozen=True)
@@ -20,11 +24,20 @@ class Order:
     model: str  # its name here
     name: str = "picture"  # what the user calls the picture; never a path
     brief: Brief = field(default_factory=Brief)
+    as_recorded: bool = False  # its fills are those of the job's record, whatever the brief says
 
     def to_json(self) -> dict[str, Any]:
         said = {"model": self.model, "name": self.name, **self.brief.to_json()}
-        # Fills that were not named came with a record, which has them: their names may be anything.
-        return said if isinstance(self.brief.fills, str) else {**said, "fills": None}
+        return said if self.is_named(said["fills"]) else {**said, "fills": None}
+
+    def is_named(self, names: str) -> bool:
+        """Whether names tell its fills: those of others' records may be called anything."""
+        if isinstance(self.brief.fills, str):
+            return not self.as_recorded
+        try:
+            return make_brief(fills=names).plan(BLANK).fills == self.brief.fills
+        except InputError:
+            return False
 
 
 def parse_order(said: Any) -> Order:
@@ -39,7 +52,7 @@ def parse_order(said: Any) -> Order:
         model, name = told.text(said["model"]), told.text(said["name"])
     except (ValueError, LookupError, RecursionError) as error:
         raise InputError(f"it is no order ({error}).") from None
-    return Order(model, name, make_brief(**known))
+    return Order(model, name, make_brief(**known), "fills" in said and said["fills"] is None)
 
 
 def auto_or(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
