@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -128,6 +129,17 @@ def test_version_and_module_work_in_a_process_of_their_own():
     assert printed.stdout.strip() == f"mcrise, version {mcrise.__version__}"
 
 
+def test_a_backend_that_matplotlib_does_not_have_keeps_the_command_from_nothing(tmp_path):
+    record = mcrise.explain(photo(16, 24), PatchModel(slice(4, 12), slice(4, 12)), n_masks=64)
+    record.save(tmp_path / "run.npz")
+    shown = subprocess.run(
+        [sys.executable, "-m", "mcrise", "show", str(tmp_path)],
+        capture_output=True, text=True, env={**os.environ, "MPLBACKEND": "nope"},
+    )  # fmt: skip
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert (tmp_path / "maps.png").exists()
+
+
 def test_demo_explains_every_sign_and_says_where_the_pictures_are(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys.modules["mcrise.cli.demo"], "N_MASKS", 64)
     run("demo", "--out", tmp_path)
@@ -210,6 +222,7 @@ def test_what_acts_on_a_terminal_is_spelled():
     assert one_line(ACTING) == SPELLED
     assert one_line("\ta\n") == r"\ta\n"
     assert visible("\ta\n") == "\ta\n"
+    assert one_line("a\u200eb\u200fc\u061cd") == r"a\u200eb\u200fc\u061cd"
     shown = "arr\u00eat\u00a0! \u505c\u6b62 \U0001f6d1 \u05e2\u05e6\u05d5\u05e8 caf\udce9"
     assert one_line(shown) == shown
 

@@ -92,6 +92,20 @@ def test_against_names_any_image_of_the_gallery(gallery):
         match(query, opened, embed, against=gallery / "blue.png")
 
 
+def test_a_name_that_two_images_of_the_gallery_have_is_refused_and_both_are_named(gallery):
+    for folder in ("x", "y"):
+        (gallery / folder).mkdir()
+        shade = 40 if folder == "x" else 80
+        Image.new("RGB", SIZE[::-1], (shade, 0, 0)).save(gallery / folder / "p.png")
+    embed = embedder()
+    opened = open_gallery(gallery, embed)
+    one, other = gallery / "x" / "p.png", gallery / "y" / "p.png"
+    with pytest.raises(mcrise.InputError) as refused:
+        match(query_of(gallery), opened, embed, against="p.png")
+    assert f"the name of 2 images of the gallery ({one} and {other})" in str(refused.value)
+    assert match(query_of(gallery), opened, embed, against=other).path == other
+
+
 def test_the_query_itself_is_left_out_by_content(gallery):
     (gallery / "copy.png").write_bytes(query_of(gallery).read_bytes())
     embed = embedder()
@@ -174,15 +188,26 @@ def run(*arguments):
     cli([str(argument) for argument in arguments], standalone_mode=False)
 
 
-def test_match_explains_a_query_that_is_not_rgb(gallery, tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def colors(tmp_path, monkeypatch):
+    """The embedding of above as a model for the command."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "colors.py").write_text(
         "def embed(images):\n    return images[:, :16].mean(axis=(1, 2)) / 255\n"
     )
+    return "--model", "colors:embed", "--size", "32x24", "--n-masks", 64
+
+
+def test_the_rank_is_among_all_images_but_the_query_itself(gallery, colors, capsys):
+    (gallery / "copy.png").write_bytes(query_of(gallery).read_bytes())
+    run("match", "query.png", gallery, "--against", "green.png", *colors)
+    assert "green.png (rank 3 of 3, euclidean" in capsys.readouterr().out
+
+
+def test_match_explains_a_query_that_is_not_rgb(gallery, colors, tmp_path, capsys):
     Image.open(query_of(gallery)).convert("L").save(tmp_path / "gray.png")
-    run("match", "gray.png", gallery, "--model", "colors:embed", "--size", "32x24",
-        "--n-masks", 64)  # fmt: skip
+    run("match", "gray.png", gallery, *colors)
     out = capsys.readouterr().out
     assert "Matched with" in out
     assert "Note: converted from mode L to RGB." in out

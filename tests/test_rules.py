@@ -10,10 +10,20 @@ import pytest
 from click.testing import CliRunner
 
 import mcrise
-from mcrise.auditing.judging import check_rules, decide, overall_state
+from mcrise.auditing.change import Change, mean_change
+from mcrise.auditing.difference import compare_audits
+from mcrise.auditing.judging import (
+    Row,
+    change_of_size,
+    check_rules,
+    decide,
+    overall_state,
+    total_of,
+    verdict_of,
+)
 from mcrise.auditing.rules import Rule, read_rules
-from mcrise.auditing.statistics import Figure, share
-from mcrise.auditing.verdicts import as_github, as_junit
+from mcrise.auditing.statistics import Figure, mean, share, t_quantile
+from mcrise.auditing.verdicts import as_github, as_junit, as_text
 from mcrise.cli.check import check
 from mcrise.cli.diff import diff
 from planted_folder import LABELS, planted_looks, write_audit
@@ -130,6 +140,15 @@ def test_so_many_more_images_would_tell_as_make_the_interval_narrow_enough():
     assert decide(rule(), Figure(0.04, float("nan"), float("nan"), 1), 1) == ("undecided", None)
 
 
+@pytest.mark.parametrize("ends", [(np.nan, np.nan, 1), (-np.inf, np.inf, 9)])
+def test_what_nothing_tells_the_error_of_is_not_said_to_lie_near_the_limit(ends):
+    def told(*figure):
+        return verdict_of(rule(), Row("'stop'", "it is", Figure(*figure), ""), 1).sentence
+
+    assert told(0.9, *ends).endswith("how sure that is), and at most 0.05 is allowed: undecided.")
+    assert "undecided: it lies too near to the limit for any" in told(0.05, 0.03, 0.07, 500)
+
+
 def test_one_of_many_figures_needs_a_wider_interval_to_violate_a_rule_but_not_to_hold():
     figure = Figure(0.09, 0.052, 0.128, 1000)
     assert decide(rule(), figure, 1)[0] == "violated"
@@ -194,6 +213,80 @@ def test_a_change_is_held_against_another_audit_image_by_image(audits):
     assert "has changed by 0.25" in found.output
 
 
+# ---- the change of the size of an effect
+
+
+def changes(before, after, n_drawn=400, n=30, apart=0.01):
+    """Of effects that images differ in far more than in their change."""
+    chance = np.random.default_rng(0)
+    one = chance.normal(before, 0.25, (n_drawn, n))
+    other = one + after - before + chance.normal(0, apart, (n_drawn, n))
+    values = np.stack([one, other, other - one])  # (3, n_drawn, n)
+    middle, reach = values.mean(axis=2), t_quantile(n - 1) * values.std(axis=2, ddof=1) / n**0.5
+    for value, side in zip(middle.T, reach.T, strict=True):
+        yield Change(*(Figure(v, v - s, v + s, n) for v, s in zip(value, side, strict=True)))
+
+
+@pytest.mark.parametrize("n_looked_at", [1, 20])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(-0.1, 0.1), (0.1, -0.1), (0.02, 0.22), (-0.02, 0.18), (0.22, 0.0), (0.0, 0.0), (0.02, -0.02),
+     (0.5, 0.7), (-0.7, -0.5)],
+)  # fmt: skip
+def test_the_change_of_the_size_of_an_effect_covers_the_truth(before, after, n_looked_at):
+    """Also where its sign flips, or may have: far from zero, its change is all that counts."""
+    truth = abs(after) - abs(before)
+    found = [change_of_size(one, n_looked_at) for one in changes(before, after)]
+    least = 0.93 if n_looked_at == 1 else 0.99
+    assert np.mean([one.low <= truth <= one.high for one in found]) >= least
+
+
+def test_an_effect_that_keeps_its_sign_has_grown_as_surely_as_it_has_changed():
+    (up,), (down,) = changes(0.5, 0.7, 1), changes(-0.7, -0.5, 1)
+    grown, shrunk = change_of_size(up), change_of_size(down)
+    np.testing.assert_allclose([grown.low, grown.high], [up.by.low, up.by.high])
+    np.testing.assert_allclose([shrunk.low, shrunk.high], [-down.by.high, -down.by.low])
+
+
+def test_the_sum_of_two_means_has_the_interval_of_the_mean_of_sums_whatever_the_groups():
+    one, other = np.random.default_rng(0).normal([[0.1], [-0.2]], 0.3, (2, 40))
+    group = np.repeat(np.arange(16), [5] * 6 + [1] * 10)
+    total, known = total_of(mean_change(one, other, group)), mean(one + other, group)
+    np.testing.assert_allclose(
+        [total.value, total.low, total.high], [known.value, known.low, known.high]
+    )
+    single = change_of_size(mean_change(one[:1], other[:1], group[:1]))
+    assert single.value == pytest.approx(abs(other[0]) - abs(one[0]))
+    assert np.isnan([single.low, single.high]).all()
+
+
+def test_one_of_many_changes_of_a_size_needs_a_wider_interval_of_change_and_sum(tmp_path):
+    """The sum is far less sure than the change, and 0.3 where that is 0.2."""
+    looks = planted_looks(0)
+    chance = np.random.default_rng(0)
+    effect = chance.normal(0, 0.25, looks.zone_effect.shape)
+    effect += 0.05 - effect.mean(axis=0)
+    more = chance.normal(0, 0.01, effect.shape)
+    more += 0.2 - more.mean(axis=0)
+    pair = [
+        write_audit(tmp_path / name, [replace(looks, zone_effect=values)])
+        for name, values in (("before", effect), ("after", effect + more))
+    ]
+    change = compare_audits(*pair).classes[0].zone_effect["lower right"]["red"]
+    size, n_fills = change_of_size(change), effect.shape[2]
+    factor = t_quantile(change.by.n - 1, 0.05 / n_fills) / t_quantile(change.by.n - 1)
+    wide = 0.3 - factor * (0.3 - total_of(change).low)
+    assert change_of_size(change, n_fills).low == pytest.approx(wide)
+    scaled = size.value - factor * (size.value - size.low)
+    assert wide < scaled - 0.01
+    asked = rule(measure="zone_effect", zone="lower right", classes=(0,), change=True)
+    limit = replace(asked, at_most=(wide + scaled) / 2)
+    (of_all,) = check_rules(pair[1], [limit], pair[0])
+    (alone,) = check_rules(pair[1], [replace(limit, fill="red")], pair[0])
+    assert [one.state for one in of_all.verdicts if "by red" in one.sentence] == ["undecided"]
+    assert alone.state == "violated"
+
+
 # ---- formats
 
 
@@ -220,6 +313,12 @@ def test_an_annotation_is_one_line_whatever_names_hold(audits):
     assert text.startswith("::error file=rules.toml,title=a%2Cb%3A%3Cc".replace("%3Cc", "%3Ac"))
     assert len(text.splitlines()) == 1
     assert "100 %25%0A::error::boo%0D%0A" in text
+
+
+def test_a_name_begins_no_line_of_the_text_whatever_it_holds(audits):
+    text = as_text(hostile(audits, "a\nHOLDS: b", "'c\nHOLDS: d'"), "rules.toml")
+    assert text.startswith("VIOLATED: a\\nHOLDS: b\n")
+    assert [line for line in text.splitlines() if line.startswith("HOLDS")] == []
 
 
 def test_formats_are_written_where_asked_too(audits, tmp_path):

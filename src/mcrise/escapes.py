@@ -6,9 +6,11 @@ a newline may add a line that nobody wrote, and a change of direction may turn a
 
 import re
 
-# C0 without tab and newline, DEL, C1, separators of lines, changes of direction; and the bytes of
-# C1 in a name that is no text, which Python hands on as half surrogates.
-ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\udc80-\udc9f]")
+# C0 without tab and newline, DEL, C1, separators of lines, marks and changes of direction; and the
+# bytes of C1 in a name that is no text, which Python hands on as half surrogates.
+ACTING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udc9f]"
+)
 DEL = "\x7f"
 
 

@@ -43,9 +43,16 @@ class Gallery(ByContent):
         """Where an image of the gallery stands, by its path, its name or its content."""
         if path in self.paths:
             return self.paths.index(path)
-        names = [own.name for own in self.paths]
-        if str(path) in names:
-            return names.index(str(path))
+        named = [n for n, own in enumerate(self.paths) if own.name == str(path)]
+        if len(named) > 1:
+            first, second = (self.paths[n] for n in named[:2])
+            others = f"{first}, {second} and others" if named[2:] else f"{first} and {second}"
+            raise InputError(
+                f"{path} is the name of {len(named)} images of the gallery ({others}): give the "
+                "path of one of them."
+            )
+        if named:
+            return named[0]
         if path.is_file() and (digest := digest_of(path)) in self.digests:
             return self.digests.index(digest)
         raise InputError(

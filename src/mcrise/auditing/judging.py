@@ -130,6 +130,7 @@ class Row:
     words: str  # "the share of the effect in the rim is"
     figure: Figure | None
     missing: str  # why there is no figure, where there is none
+    change: Change | None = None  # of an effect, where the figure is how much that has grown
 
 
 def judge(rule: Rule, asked: Asked, figures: Figures, changes: Mapping[int, ClassChange]) -> Judged:
@@ -159,7 +160,7 @@ def rows_of(
             if one is None:
                 yield Row(label, noun, None, "there are no images of it")
                 continue
-            figure, verb = figure_of(rule, fill, one), "is"
+            figure, verb, effect = figure_of(rule, fill, one), "is", None
             if rule.change:
                 both = changes.get(one.target)
                 if both and both.n_left_out:
@@ -167,10 +168,10 @@ def rows_of(
                 change = changed(rule, fill, both)
                 figure, verb = change.by if change else None, "has changed by"
                 if change and rule.measure == "zone_effect":
-                    figure = change_of_size(change)
+                    figure, effect = change_of_size(change), change
             elif rule.measure == "zone_effect":
                 figure = sized(figure)
-            yield Row(label, f"{noun} {verb}", figure, f"{noun} {MISSING[rule.measure]}")
+            yield Row(label, f"{noun} {verb}", figure, f"{noun} {MISSING[rule.measure]}", effect)
 
 
 def figure_of(rule: Rule, fill: str, one: ClassFigures) -> Figure | None:
@@ -205,36 +206,69 @@ def sized(figure: Figure | None) -> Figure | None:
     return replace(figure, value=abs(figure.value), low=low, high=ends[1])
 
 
-def change_of_size(change: Change) -> Figure:
-    """By how much an effect has grown, whatever its sign; as sure as the change itself."""
-    grown = abs(change.after.value) - abs(change.before.value)
-    flipped = change.by.value * grown < 0
-    sides = (change.by.value - change.by.low, change.by.high - change.by.value)
-    below, above = reversed(sides) if flipped else sides
-    return replace(change.by, value=grown, low=grown - below, high=grown + above)
+def change_of_size(change: Change, n_looked_at: int = 1) -> Figure:
+    """By how much an effect has grown, whatever its sign; of so many figures, as `widened` has it.
+
+    Where it keeps its sign that is its change, where it flips the sum of before and after, up to a
+    sign: so it lies between what change and sum make it within the intervals of both.
+    """
+    by, total = (widened(one, n_looked_at) for one in (change.by, total_of(change)))
+    # If one of them is held, it only grows or only shrinks with the other: ends are in corners.
+    corners = [growth(b, t) for b in (by.low, by.high) for t in (total.low, total.high)]
+    return replace(by, value=growth(by.value, total.value), low=min(corners), high=max(corners))
+
+
+def growth(by: float, total: float) -> float:
+    """|after| - |before|, from after - before and after + before."""
+    return (abs(total + by) - abs(total - by)) / 2
+
+
+def total_of(change: Change) -> Figure:
+    """The sum of a mean before and after, over the same images.
+
+    Squares of errors keep the law of the parallelogram: those of a sum and of a difference come to
+    twice those of their parts.
+    """
+    parts = change.before, change.after
+    middle, value = sum(f.low + f.high for f in parts) / 2, sum(f.value for f in parts)
+    squares = [(f.high - f.low) ** 2 / 4 for f in (*parts, change.by)]
+    reach = math.sqrt(max(2 * (squares[0] + squares[1]) - squares[2], 0.0))
+    return replace(change.by, value=value, low=middle - reach, high=middle + reach)
 
 
 def verdict_of(rule: Rule, row: Row, n_rows: int) -> Verdict:
     figure = row.figure
     if figure is None:
         return Verdict("undecided", row.label, f"{row.label}: {row.missing}: undecided.")
-    state, more = decide(rule, figure, n_rows)
+    wide = change_of_size(row.change, n_rows) if row.change else None
+    state, more = decide(rule, figure, n_rows, wide)
     told = f"{row.label}: {row.words} {figure.value:.3g}"
-    if not math.isfinite(figure.low) or not math.isfinite(figure.high):
+    hint = ""
+    if not has_ends(figure):
         sides = f"({images(figure.n)}, too few to tell how sure that is)"
     else:
         sides = f"(between {figure.low:.3g} and {figure.high:.3g} at 95 %, {images(figure.n)})"
-    hint = f": {more_words(more)}" if state == "undecided" else ""
+        hint = f": {more_words(more)}" if state == "undecided" else ""
     return Verdict(
         state, row.label, f"{told} {sides}, and {rule.allowed}: {state}{hint}.", figure, more
     )
 
 
-def decide(rule: Rule, figure: Figure, n_rows: int) -> tuple[State, int | None]:
-    """The verdict on one figure of so many, and how many more images would change it."""
-    if not (math.isfinite(figure.low) and math.isfinite(figure.high)):
+def has_ends(figure: Figure) -> bool:
+    """Whether anything tells how sure it is."""
+    return math.isfinite(figure.low) and math.isfinite(figure.high)
+
+
+def decide(
+    rule: Rule, figure: Figure, n_rows: int, wide: Figure | None = None
+) -> tuple[State, int | None]:
+    """The verdict on one figure of so many, and how many more images would change it.
+
+    `wide` is the figure with the interval for all of them, where it is not `widened` from its own.
+    """
+    if not has_ends(figure):
         return "undecided", None
-    wide = widened(figure, n_rows)
+    wide = wide or widened(figure, n_rows)
     limits = [(1, rule.at_most), (-1, rule.at_least)]  # signed, so that more is worse
     sides = [
         (sign * limit, sorted((sign * figure.low, sign * figure.high)),

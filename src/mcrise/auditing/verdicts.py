@@ -19,7 +19,7 @@ NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def as_text(judged: Sequence[Judged], rules: str) -> str:
     lines = []
     for one in judged:
-        lines.append(f"{one.state.upper()}: {one.rule.title}")
+        lines.append(f"{one.state.upper()}: {one_line(one.rule.title)}")
         shown = [v for v in one.verdicts if v.state != "holds"] or one.verdicts[:1]
         lines += [f"  {one_line(verdict.sentence)}" for verdict in shown]
         rest = len(one.verdicts) - len(shown)

@@ -1,5 +1,11 @@
 """The command `mcrise`: parses, calls the library and speaks once."""
 
+import os
+
+# The command draws files only, and matplotlib, which the imports below load, refuses to be loaded
+# at all where this names a backend that it does not have.
+os.environ["MPLBACKEND"] = "Agg"
+
 import signal
 import sys
 

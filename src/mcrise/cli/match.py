@@ -8,7 +8,7 @@ import click
 from ..brief import Brief
 from ..folder import RunFolder
 from ..loop import run
-from ..matching import DISTANCES, MASK_PROB, cache_folder, open_gallery
+from ..matching import DISTANCES, MASK_PROB, cache_folder, digest_of, open_gallery
 from ..matching import match as find_match
 from ..runtimes import load_model
 from .characters import say
@@ -60,8 +60,10 @@ def match(
     picture = plot_match(record.maps(0, estimator), pixels, found.path.name)
     written = folder.save(picture, "match.png")
     if not (as_json or quiet):
+        own = digest_of(query)  # which has no rank
+        n_ranked = sum(digest != own for digest in known.digests)
         say(
-            f"Matched with {found.path} (rank {found.rank} of {len(known.paths)}, {distance} "
+            f"Matched with {found.path} (rank {found.rank} of {n_ranked}, {distance} "
             f"distance {found.distance:.3g}): {written}"
         )
     notes = (*known.notes, *embed.notes)

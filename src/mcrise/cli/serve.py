@@ -1,7 +1,6 @@
 """`mcrise serve`: the live page, for this machine alone unless a host is given."""
 
 import errno
-import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,7 +76,6 @@ def serve(
         for name in models:
             jobs.call(name, warm_up)
         token = secrets.token_urlsafe(24) if host else None
-        os.environ.setdefault("MPLBACKEND", "Agg")
         try:
             answer(create_app(jobs, host, token, shown), jobs, door, host, token, bool(shown))
         finally:
