@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import binary_dilation
 
-from mcrise import loop, raster
+from mcrise import asking, loop, raster
 from mcrise.images import Geometry, View, covered, thinned
 from mcrise.masks import CHUNK, Plan, draw
 from mcrise.origin import UNKNOWN
@@ -170,14 +170,14 @@ def test_a_call_gets_no_more_images_than_memory_should_hold(monkeypatch):
         seen.add(len(images))
         return np.full((len(images), 2), 0.5)
 
-    monkeypatch.setattr(loop, "MOST_BATCH", 5 * image.nbytes)
+    monkeypatch.setattr(asking, "MOST_BATCH", 5 * image.nbytes)
     record = loop.explain(image, model, n_masks=64, batch_size=32)
     assert (record.batch_size, max(seen)) == (4, 4)
     list(loop.steps(image, model, n_masks=128, batch_size=32, resume=record))  # is not another run
     assert (record.n_masks, max(seen)) == (128, 4)
     assert loop.explain(image, model, n_masks=64, batch_size="auto").batch_size <= 4
     assert max(seen) == 4
-    monkeypatch.setattr(loop, "MOST_BATCH", 1)
+    monkeypatch.setattr(asking, "MOST_BATCH", 1)
     assert loop.explain(image, model, n_masks=64).batch_size == 1
 
 
