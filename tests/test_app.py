@@ -263,14 +263,14 @@ def test_findings_are_tried_on_request_and_then_known(client, jobs):
     untried = client.get(f"/api/jobs/{id}/reading?target=0").json()
     assert untried["findings"][0]["tried"] is None
     assert "(untried)" in untried["findings"][0]["sentence"]
-    n_before = jobs.n_images
+    n_before = jobs.models.n_images
     tried = client.post(f"/api/jobs/{id}/trials?target=0").json()
     assert tried["findings"][0]["tried"]["claims"]
-    assert 5 < jobs.n_images - n_before < 100
-    n_before = jobs.n_images
+    assert 5 < jobs.models.n_images - n_before < 100
+    n_before = jobs.models.n_images
     assert client.get(f"/api/jobs/{id}/reading?target=0").json() == tried
     assert client.post(f"/api/jobs/{id}/trials?target=0").json() == tried
-    assert jobs.n_images == n_before
+    assert jobs.models.n_images == n_before
 
 
 @pytest.mark.parametrize("estimator", mcrise.estimators.ESTIMATORS)
@@ -319,17 +319,17 @@ def test_a_reading_is_of_maps_that_can_be_read_of_two_classes_too(
 
 def test_looking_never_calls_the_model_and_painting_calls_it_once(client, jobs):
     id = finished(client, jobs)
-    before = jobs.n_images
+    before = jobs.models.n_images
     for path in ("maps", "maps?target=1", "maps?target=0&against=1&estimator=paper", "reading",
                  "record", "image.png", "maps.png", "report.html"):  # fmt: skip
         assert client.get(f"/api/jobs/{id}/{path}").status_code == 200, path
-    assert jobs.n_images == before
+    assert jobs.models.n_images == before
     places = np.zeros((24, 32), np.uint8)
     places[:12] = 1  # red over the patch that the planted model looks at
     answer = client.post(f"/api/jobs/{id}/whatif", params={"target": 0}, content=places.tobytes())
     moved = answer.json()["scores"][0]
     assert moved["after"] > moved["before"] + 0.2
-    assert jobs.n_images == before + 1
+    assert jobs.models.n_images == before + 1
 
 
 def test_what_a_brief_says_can_be_asked_and_is_a_briefs_default_where_it_is_not(client, jobs):

@@ -176,7 +176,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             record = mcrise.load(jobs.cabinet.record_path(job.id))
             assert_numbers_of(page, record.maps("stop"), 40, 50)
             expect(page.locator("#pending")).to_contain_text("Not established")
-            asked = jobs.n_images
+            asked = jobs.models.n_images
             page.fill("#target", "no entry")
             page.press("#target", "Tab")
             expect(caption).to_contain_text("no entry · ")
@@ -193,7 +193,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             page.go_back()
             expect(caption).to_contain_text("stop · ")
             expect(caption).to_contain_text("smooth")
-            assert jobs.n_images == asked  # all of it without a model call
+            assert jobs.models.n_images == asked  # all of it without a model call
 
             # A finding that is clicked chooses its color and outlines its region on all panes.
             finding = page.locator(".finding .said").first
@@ -204,7 +204,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             expect(page.locator("#colors .panel[aria-pressed=true]")).to_contain_text("blue")
             page.get_by_role("button", name="Try it").click()
             expect(page.locator(".verdict")).to_contain_text("0.89 → ")
-            assert jobs.n_images > asked
+            assert jobs.models.n_images > asked
 
             # Green over the middle of a stop sign: the model doubts.
             page.keyboard.press("b")

@@ -21,8 +21,9 @@ from mcrise.fills import Picture, Solid, parse
 from mcrise.masks import CHUNK
 from mcrise.model import Model
 from mcrise.page.job import UnknownJob
-from mcrise.page.jobs import Jobs, NotServed, Order, QueueFull
+from mcrise.page.jobs import Jobs, Order, QueueFull
 from mcrise.page.ledger import NotKept
+from mcrise.page.models import NotServed
 from mcrise.page.order import parse_order
 from mcrise.page.retention import Retention
 from mcrise.repaints import Repaint, Stroke
@@ -357,18 +358,25 @@ def test_whatever_a_model_says_when_it_fails_can_be_written_down(opened, error, 
     assert (again.state, again.note) == ("failed", job.note)
 
 
+ADOPTED = "0123456789abcdef"
 ANY_FILLS = (Picture(photo(24, 32), "picture:/etc/hostname"), Solid((200, 10, 10), "a(b, c"))
 
 
-def test_a_record_of_any_fills_is_taken_kept_and_grown_and_names_open_no_file(opened):
+def adopted(opened):
+    """Jobs that have taken over a record of such fills, and that record."""
     known = Model(PLANTED, identity="planted")
     record = mcrise.explain(PICTURE, known, n_masks=64, fills=ANY_FILLS, mask_prob=0.5)
     jobs = opened()
     brief = Brief(record.plan.fills, mask_prob=0.5, n_masks=64)
-    jobs.adopt("0123456789abcdef", Order("planted", "adopted.png", brief), record)
+    jobs.adopt(ADOPTED, Order("planted", "adopted.png", brief), record)
+    return jobs, record
+
+
+def test_a_record_of_any_fills_is_taken_kept_and_grown_and_names_open_no_file(opened):
+    jobs, record = adopted(opened)
     jobs.close()
     again = opened()
-    job = again.more("0123456789abcdef", 64)
+    job = again.more(ADOPTED, 64)
     wait(again, lambda: job.state in ("done", "failed"))
     assert (job.state, job.n_masks, job.note) == ("done", 128, "")
     assert again.record(job.id).plan == record.plan
@@ -390,13 +398,13 @@ def test_what_is_kept_is_limited_while_a_long_job_runs(opened, monkeypatch):
     long = jobs.submit(order(n_masks=64_000), PICTURE)
     wait(jobs, lambda: long.state == "running")
     others = [jobs.stop(jobs.submit(order(n_masks=64), PICTURE).id) for _ in range(2)]
-    assert jobs.kept()["bytes"] == 3 * len(PICTURE)
+    assert jobs.room.n_bytes == 3 * len(PICTURE)
     with pytest.raises(NotKept, match="keep-gb"):
         jobs.submit(order(n_masks=64), PICTURE)
     jobs.delete(others[0].id)
-    assert jobs.kept()["bytes"] == 2 * len(PICTURE)
+    assert jobs.room.n_bytes == 2 * len(PICTURE)
     jobs.stop(jobs.submit(order(n_masks=64), PICTURE).id)
-    jobs.retention = Retention(bytes=2 * len(PICTURE), grace=0.0)
+    jobs.room.retention = Retention(bytes=2 * len(PICTURE), grace=0.0)
     gate.let(FIRST + 10 * CHUNKS)
     wait(jobs, lambda: others[1].id not in jobs.jobs)  # the oldest that rests
     assert long.state == "running"
@@ -515,7 +523,7 @@ def test_what_is_too_much_goes_oldest_first_and_only_after_it_was_told(opened):
     jobs = opened()
     first, second = (jobs.submit(order(n_masks=64), PICTURE) for _ in range(2))
     wait(jobs, lambda: second.state == "done")
-    jobs.retention = Retention(bytes=jobs.cabinet.size(second.id), grace=100.0)
+    jobs.room.retention = Retention(bytes=jobs.cabinet.size(second.id), grace=100.0)
     tidy_now(jobs)
     assert first.leaves == pytest.approx(time.time() + 100, abs=20)
     assert second.leaves is None
@@ -628,11 +636,11 @@ def test_of_a_record_from_disk_the_model_is_recognised_once(opened):
     jobs.close()
     again = opened()
     repaint(again, job)
-    assert again.n_images == 1 + BATCH + 1
+    assert again.models.n_images == 1 + BATCH + 1
     repaint(again, job, fill=1)
-    assert again.n_images == 1 + BATCH + 2
+    assert again.models.n_images == 1 + BATCH + 2
     repaint(again, job)  # and what was asked before is known
-    assert again.n_images == 1 + BATCH + 2
+    assert again.models.n_images == 1 + BATCH + 2
 
 
 def repaint(jobs, job, fill=0):
@@ -675,15 +683,11 @@ def test_a_job_like_another_that_waits_at_a_restart_is_painted_as_the_other(open
 
 
 def test_a_job_whose_fills_are_gone_with_its_record_fails_in_words(opened):
-    known = Model(PLANTED, identity="planted")
-    record = mcrise.explain(PICTURE, known, n_masks=64, fills=ANY_FILLS, mask_prob=0.5)
-    jobs = opened()
-    brief = Brief(record.plan.fills, mask_prob=0.5, n_masks=64)
-    jobs.adopt("0123456789abcdef", Order("planted", "adopted.png", brief), record)
+    jobs, _ = adopted(opened)
     jobs.close()
-    jobs.cabinet.record_path("0123456789abcdef").unlink()
+    jobs.cabinet.record_path(ADOPTED).unlink()
     again = opened()
-    job = again.more("0123456789abcdef", 64)
+    job = again.more(ADOPTED, 64)
     wait(again, lambda: job.state in ("done", "failed"))
     assert (job.state, "record of this job is gone" in job.note) == ("failed", True)
 
@@ -692,6 +696,6 @@ def test_what_is_kept_is_nothing_again_when_all_is_deleted(opened):
     jobs = opened()
     for _ in range(2):
         job = jobs.submit(order(n_masks=64), PICTURE)
-        wait(jobs, lambda job=job: job.state == "done" and jobs.kept()["bytes"] > len(PICTURE))
+        wait(jobs, lambda job=job: job.state == "done" and jobs.room.n_bytes > len(PICTURE))
         jobs.delete(job.id)
-        assert jobs.kept()["bytes"] == 0
+        assert jobs.room.n_bytes == 0

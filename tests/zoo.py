@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import binary_erosion, zoom
 
-from mcrise.fills import FULL, LUMA, RGBWK
+from mcrise.colors import FULL
+from mcrise.fills import LUMA, RGBWK
 
 Region = NDArray[np.bool_]  # (H, W)
 Images = NDArray[np.uint8]  # (N, H, W, 3)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mcrise.fills import FULL
+from mcrise.colors import FULL
 from zoo import (
     PALETTE,
     Images,

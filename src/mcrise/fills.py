@@ -20,9 +20,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageColor
+from PIL import Image
 
 from . import plugins
+from .colors import FULL, color_names, dominant, rgb_of
 from .errors import InputError, PluginError, RecordError
 from .images import open_picture, unit_float
 
@@ -323,17 +324,6 @@ def checked(kind: str, given: Any) -> type[Fill]:
 FILL_KINDS: dict[str, type[Fill]] = {
     one.kind: checked(one.kind, one) for one in (Solid, Mean, Blur, Gray, Hue, Noise, Picture)
 }
-# Full intensity, as in the paper; CSS would make green (0, 128, 0).
-FULL = {
-    "red": (255, 0, 0),
-    "green": (0, 255, 0),
-    "blue": (0, 0, 255),
-    "white": (255, 255, 255),
-    "black": (0, 0, 0),
-    "yellow": (255, 255, 0),
-    "cyan": (0, 255, 255),
-    "magenta": (255, 0, 255),
-}
 CUBE8 = tuple(Solid(rgb, name) for name, rgb in FULL.items())
 RGBWK = CUBE8[:5]
 PALETTES = {"rgbwk": RGBWK, "cube8": CUBE8}
@@ -391,7 +381,10 @@ def parse_word(word: str, image: NDArray[Any] | None) -> tuple[Fill, ...]:
         return (parse_fill(word),)
     if image is None:
         raise InputError("The palette 'auto' is made from an image, but none is known here.")
-    return dominant_colors(image, whole_number(word, default=5))
+    n_colors = whole_number(word, default=5)
+    if not 1 <= n_colors <= MOST_FILLS:
+        raise InputError(f"auto:{n_colors} is not possible: ask for 1 to {MOST_FILLS} colors.")
+    return tuple(map(Solid, dominant(image, n_colors)))
 
 
 def check_fills(fills: tuple[Fill, ...]) -> tuple[Fill, ...]:
@@ -413,16 +406,6 @@ def parse_fill(word: str) -> Fill:
     return (find_kind(kind) or Solid).parse(word, argument)
 
 
-def rgb_of(word: str) -> tuple[int, int, int] | None:
-    if word.lower() in FULL:
-        return FULL[word.lower()]
-    try:
-        red, green, blue = ImageColor.getrgb(word)[:3]
-    except ValueError:
-        return None
-    return red, green, blue
-
-
 def number(word: str) -> float:
     kind, _, argument = word.partition(":")
     try:
@@ -441,20 +424,8 @@ def whole_number(word: str, default: int) -> int:
 
 
 def suggestion(word: str) -> str:
-    known = [*FULL, *ImageColor.colormap, *PALETTES, "auto", *FILL_KINDS, *plugins.names(GROUP)]
+    known = [*color_names(), *PALETTES, "auto", *FILL_KINDS, *plugins.names(GROUP)]
     known.remove("solid")
     near = difflib.get_close_matches(word.partition(":")[0].lower(), known, n=1, cutoff=0.5)
     asked = f"; did you mean {near[0]!r}?" if near else "."
     return f"{asked} Give CSS names, #rrggbb, rgb(1,2,3), blur:8, gray, mean, hue:120 or noise."
-
-
-def dominant_colors(image: NDArray[Any], n_colors: int) -> tuple[Fill, ...]:
-    """The colors that stand for most of the image, most frequent first."""
-    if not 1 <= n_colors <= MOST_FILLS:
-        raise InputError(f"auto:{n_colors} is not possible: ask for 1 to {MOST_FILLS} colors.")
-    picture = Image.fromarray(np.rint(unit_float(image) * 255).astype(np.uint8))
-    reduced = picture.quantize(n_colors, Image.Quantize.MEDIANCUT)
-    palette = reduced.getpalette() or []
-    frequent = np.argsort(-np.bincount(np.asarray(reduced).ravel()), kind="stable")
-    colors = [tuple(palette[3 * i : 3 * i + 3]) for i in frequent]
-    return tuple(Solid((red, green, blue)) for red, green, blue in dict.fromkeys(colors))

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .asking import model_of
+from .colors import FULL
 from .content import ByContent
 from .errors import InputError
 from .estimators import DEFAULT, EstimatorName
-from .fills import FULL, Fill, Solid, parse
+from .fills import Fill, Solid, parse
 from .images import unit_float
 from .maps import Maps
 from .model import Model

@@ -17,8 +17,9 @@ from . import asking, auditing, cards, looking, taking
 from .decoding import Refused
 from .guard import Guard
 from .job import UnknownJob
-from .jobs import Jobs, NotServed, QueueFull
+from .jobs import Jobs, QueueFull
 from .ledger import NotKept
+from .models import NotServed
 from .shelf import Shelf
 
 STATUS: dict[type[Exception], int] = {

@@ -43,10 +43,10 @@ async def about(request: Request, jobs: TheJobs) -> dict[str, Any]:
         "most_bytes": MOST_BYTES,
         "most_masks": MOST_MASKS,
         "usual": Brief().to_json(),
-        "n_images": jobs.n_images,
+        "n_images": jobs.models.n_images,
         "audit": getattr(request.app.state, "audit", None) is not None,
         "worker": jobs.health(),
-        "kept": jobs.kept(),
+        "kept": jobs.room.to_json(),
     }
 
 
@@ -94,12 +94,12 @@ async def submit(
         name, content = jobs.get(like).order.name, await run_in_threadpool(jobs.upload, like)
         brief = brief.like(record.plan, record.n_masks)
     order = Order(chosen, name or sign or "picture", brief)
-    view = await decoded(request, content, jobs.model(chosen))
+    view = await decoded(request, content, jobs.models[chosen])
     return status_of(jobs, await run_in_threadpool(take, jobs, order, view, content))
 
 
 def take(jobs: Jobs, order: Order, view: View, content: bytes) -> Job:
-    check_order(order, jobs.model(order.model), view)
+    check_order(order, jobs.models.served(order.model), view)
     return jobs.submit(order, content, view)
 
 

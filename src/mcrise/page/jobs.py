@@ -2,15 +2,13 @@
 
 What was asked is a row in SQLite, what was computed is a record on disk, and the upload lies beside
 it: after a crash, the unfinished jobs are begun again with their records and end as if nothing had
-happened. One thread owns the models; whoever else needs an answer hands it a call, which is served
-between two chunks. Nothing that goes wrong ends that thread: what cannot be written down yet is
-tried again every second.
+happened. One thread owns the models, and nothing that goes wrong ends it: what cannot be written
+down yet is tried again every second.
 """
 
 import secrets
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import closing, suppress
@@ -23,7 +21,7 @@ import numpy as np
 from .. import told
 from ..archive import load
 from ..brief import whole_chunks
-from ..errors import InputError, McriseError, ModelError, words_of
+from ..errors import InputError, McriseError, words_of
 from ..images import View, png
 from ..locks import Lock
 from ..loop import CHECKPOINT_SECONDS, checkpointed, last, run, steps
@@ -33,8 +31,10 @@ from .cabinet import Cabinet
 from .decoding import DECODER
 from .job import OPEN, Job, UnknownJob, parse_job
 from .ledger import Ledger, NotKept
+from .models import Models, NotServed
 from .order import Order
 from .retention import Retention
+from .room import Room
 
 MOST_QUEUED = 16
 RETRY_SECONDS = 1.0  # after which what could not be written is tried again
@@ -45,13 +45,6 @@ T = TypeVar("T")
 
 class QueueFull(InputError):
     """Too many jobs are waiting already."""
-
-
-class NotServed(InputError):
-    """A job's model is not here any more."""
-
-    def __init__(self, model: str) -> None:
-        super().__init__(f"The model {model!r} is not being served: start the server with it.")
 
 
 class Jobs:
@@ -68,12 +61,11 @@ class Jobs:
     ) -> None:
         self.folder, self.most_queued = folder, most_queued
         self.checkpoint_seconds = checkpoint_seconds
-        self.retention = retention or Retention()
-        self.n_images = 0  # that models were asked about, for whoever counts
-        self.models = {name: self.counted(model) for name, model in models.items()}
+        self.models = Models(models)
         self.lock = Lock(folder / "jobs.lock", "a server")
         self.changed = threading.Condition(threading.RLock())
         self.cabinet = Cabinet(folder)
+        self.room = Room(self.cabinet, retention or Retention())
         try:
             self.ledger = Ledger(folder / "jobs.sqlite")
             self.jobs = {job.id: job for job in self.stored()}
@@ -81,9 +73,7 @@ class Jobs:
             self.lock.release()
             raise
         self.unkept: set[str] = set()  # jobs whose state could not be written yet
-        self.sizes: dict[str, int] = {}  # bytes of each job, as far as they were counted
         self.tidied = 0.0
-        self.calls: deque[Callable[[], None]] = deque()
         self.open = True
         self.ending = False  # soon: whoever listens should go
         self.worker = threading.Thread(target=self.work, name="model worker", daemon=True)
@@ -95,8 +85,7 @@ class Jobs:
             self.open = False
             self.changed.notify_all()
         self.worker.join()
-        while self.calls:  # of whoever still waits
-            self.calls.popleft()()
+        self.models.close()
         with suppress(NotKept), self.changed:
             self.write_unkept()
         self.ledger.close()
@@ -108,22 +97,13 @@ class Jobs:
         trouble = self.ledger.trouble if alive else "The thread that asks the models has ended."
         return {"alive": alive, "trouble": trouble}
 
-    @property
-    def n_bytes(self) -> int:
-        return sum(self.sizes.values())
-
-    def kept(self) -> dict[str, Any]:
-        """How much is kept here, and how much at most."""
-        most = self.retention
-        return {"bytes": self.n_bytes, "most_bytes": most.bytes, "most_days": most.days}
-
     # ---- asking
 
     def submit(self, order: Order, picture: bytes, view: View | None = None) -> Job:
         """Take an order for a picture (the bytes of a file), and what the model is shown of it."""
         with self.changed:
             self.check_queue()
-            self.check_room(len(picture))
+            self.room.check(len(picture))
             job = Job(secrets.token_hex(8), self.next_number(), order, time.time())
             self.keep_new(job, picture, view)
             self.changed.notify_all()
@@ -137,7 +117,7 @@ class Jobs:
             n_masks = record.n_masks
             job = Job(id, self.next_number(), order, time.time(), "done", n_masks, n_masks,
                       record.verdict)  # fmt: skip
-            self.check_room(n_masks * record.n_classes * 4)
+            self.room.check(n_masks * record.n_classes * 4)
             self.keep_new(job, png(record.view.pixels), record=record)
 
     def next_number(self) -> int:
@@ -160,21 +140,12 @@ class Jobs:
                 "send it again."
             ) from None
         self.jobs[job.id] = job
-        self.sizes[job.id] = self.cabinet.size(job.id)
+        self.room.count([job.id])
 
     def check_queue(self) -> None:
         if len(self.queue()) >= self.most_queued:
             raise QueueFull(
                 f"{self.most_queued} jobs are waiting already: try again when one has finished."
-            )
-
-    def check_room(self, n_bytes: int) -> None:
-        """Refuse what would go far beyond the limit while those told to go are still here."""
-        most = self.retention.bytes
-        if most is not None and self.n_bytes + n_bytes > 1.1 * most:
-            raise NotKept(
-                f"The jobs here take {self.n_bytes / 1e9:.3g} GB, more than the {most / 1e9:g} GB "
-                "that are kept: delete some, or serve with a larger --keep-gb."
             )
 
     def pause(self, id: str) -> Job:
@@ -203,7 +174,7 @@ class Jobs:
             job = self.get(id)
             self.ledger.drop(id)
             del self.jobs[id]
-            self.sizes.pop(id, None)
+            self.room.forget([id])
             self.unkept.discard(id)
             job.state = "cancelled"
             self.cabinet.remove(id)  # and again by the worker, if it is at it
@@ -224,25 +195,10 @@ class Jobs:
 
     def call(self, name: str, function: Callable[[Model], T]) -> "Future[T]":
         """Have the worker apply a function to a model, before the next chunk of any job."""
-        answer: Future[T] = Future()
-
-        def serve() -> None:
-            if not answer.set_running_or_notify_cancel():  # nobody waits for it any more
-                return
-            try:
-                if not self.open:
-                    raise McriseError("The server is ending: ask again when it is back.")
-                answer.set_result(function(self.model(name)))
-            except Exception as error:
-                answer.set_exception(error)
-            except BaseException as error:  # of a model's own code: it must not end the server
-                said = f"The model raised {type(error).__name__}: {words_of(error)}."
-                answer.set_exception(ModelError(said))
-
         with self.changed:
             if not self.worker.is_alive():
                 raise McriseError("The models are not being asked any more: start the server anew.")
-            self.calls.append(serve)
+            answer = self.models.hand_in(name, function)
             self.changed.notify_all()
         return answer
 
@@ -269,11 +225,6 @@ class Jobs:
         self.get(id)
         return self.cabinet.copy(id)
 
-    def model(self, name: str) -> Model:
-        if name not in self.models:
-            raise NotServed(name)
-        return self.models[name]
-
     def view(self, id: str) -> View:
         """What the model is shown of a job's picture."""
         with suppress(UnknownJob):
@@ -281,7 +232,7 @@ class Jobs:
         return self.unpacked(self.get(id))
 
     def unpacked(self, job: Job) -> View:
-        geometry = self.model(job.order.model).geometry
+        geometry = self.models.served(job.order.model).geometry
         known = self.cabinet.views.get(job.id)
         return DECODER.view(self.upload(job.id), geometry) if known is None else known
 
@@ -308,7 +259,7 @@ class Jobs:
                 self.tidy()
             with self.changed:
                 self.changed.wait_for(
-                    lambda: not self.open or self.calls or self.queue(),
+                    lambda: not self.open or self.models.calls or self.queue(),
                     RETRY_SECONDS if self.unkept or self.ledger.trouble else TIDY_SECONDS,
                 )
                 if not self.open:
@@ -316,7 +267,7 @@ class Jobs:
                 waiting = self.queue()
                 if waiting:
                     waiting[0].state = "running"  # not written: one that was queued begins again
-            self.serve_calls()
+            self.models.serve()
             if waiting:
                 self.run(waiting[0])
 
@@ -326,7 +277,7 @@ class Jobs:
         try:
             with closing(self.chunks(job)) as chunks:
                 for _ in chunks:
-                    self.serve_calls()
+                    self.models.serve()
                     with suppress(NotKept):
                         self.tidy()
                     if not self.open or job.state != "running":
@@ -349,13 +300,13 @@ class Jobs:
                 asked = job.order.brief.n_masks
                 unmet = isinstance(asked, int) and job.n_masks < asked  # more was asked meanwhile
                 job.state = "queued" if unmet else "done"
-            self.sizes[job.id] = self.cabinet.size(job.id)
+            self.room.count([job.id])
             self.unkept.add(job.id)
 
     def chunks(self, job: Job) -> Generator[Record, None, None]:
         """The run of a job, kept on disk as it goes."""
         order, path = job.order, self.cabinet.record_path(job.id)
-        model = self.model(order.model)
+        model = self.models.served(order.model)
         view = self.unpacked(job)
 
         def show_early(record: Record) -> None:
@@ -390,17 +341,6 @@ class Jobs:
                     elif job.speed is None:
                         started = time.monotonic()  # the first chunk may compile something
                 yield record
-
-    def serve_calls(self) -> None:
-        while self.calls:
-            self.calls.popleft()()
-
-    def counted(self, model: Model) -> Model:
-        def predict(batch: Any) -> Any:
-            self.n_images += len(batch)
-            return model.predict(batch)
-
-        return replace(model, predict=predict)
 
     # ---- keeping
 
@@ -442,21 +382,15 @@ class Jobs:
         self.tidied, now = time.monotonic(), time.time()
         with self.changed:
             there = dict(self.jobs)
-            resting = {id: job for id, job in there.items() if job.state not in OPEN}
-        sizes = {id: self.cabinet.size(id) for id in there}
-        too_much = self.retention.too_much(
-            [(id, job.created, sizes[id]) for id, job in resting.items()],
-            now,
-            sum(size for id, size in sizes.items() if id not in resting),
-        )
-        leaving = {id: resting[id].leaves or now + self.retention.grace for id in too_much}
+        self.room.count(there)  # of thousands of files: nobody waits for that
+        resting = {id: job for id, job in there.items() if job.state not in OPEN}
+        leaving = self.room.leaving(resting, now)
         for id in [id for id, at in leaving.items() if at <= now]:
             with suppress(UnknownJob):
                 self.delete(id)
             del leaving[id]
-            del sizes[id]
         with self.changed:
-            self.sizes = {id: sizes.get(id) or self.cabinet.size(id) for id in self.jobs}
+            self.room.forget(there.keys() - self.jobs.keys())  # that were deleted meanwhile
             if leaving != {id: job.leaves for id, job in resting.items() if job.leaves}:
                 self.ledger.tell_leaving(leaving)
             for id, job in resting.items():
