@@ -140,13 +140,16 @@ def test_a_backend_that_matplotlib_does_not_have_keeps_the_command_from_nothing(
     assert (tmp_path / "maps.png").exists()
 
 
-def test_demo_explains_every_sign_and_says_where_the_pictures_are(tmp_path, capsys, monkeypatch):
+def test_demo_explains_and_tries_every_sign_and_says_where_the_pictures_are(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys.modules["mcrise.cli.demo"], "N_MASKS", 64)
     run("demo", "--out", tmp_path)
     out = capsys.readouterr().out
     assert out.count("maps.png") == 1
     assert len(list(tmp_path.glob("*/maps.png"))) == 6
-    assert str(tmp_path) in out
+    assert str(tmp_path / "report.html") in out
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert report.count("<article") == 7  # of the washed-out sign two classes
+    assert "(untried)" not in report
 
 
 def test_ctrl_c_keeps_what_was_computed(image, monkeypatch, capsys):

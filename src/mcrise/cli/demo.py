@@ -18,11 +18,12 @@ N_MASKS = 1024
 @click.command()
 @click.option("--out", type=click.Path(path_type=Path), default="mcrise-demo", show_default=True)
 def demo(out: Path) -> None:
-    """Explain drawn traffic signs with the embedded model."""
-    from ..folder import MAPS, RISE, RunFolder
-    from ..plots import plot_maps, plot_rise
+    """Explain drawn traffic signs with the embedded model; writes pictures and a report."""
+    from ..folder import RISE, RunFolder
+    from ..plots import plot_rise
+    from ..report import Chapter, render
 
-    model = load_model("demo")
+    model, chapters = load_model("demo"), []
     for name, draw_sign in SIGNS.items():
         picture = draw_sign()
         # The washed-out sign is hardly recognised as it is: paint less of it at a time.
@@ -35,8 +36,9 @@ def demo(out: Path) -> None:
         folder = RunFolder(out / name)
         record.save(folder.run)
         RunFolder(out).write(f"{name}.png", png(np.asarray(picture)))
-        maps = record.maps(list(dict.fromkeys(targets)))
-        folder.save(plot_maps(maps), MAPS)
+        folder.draw(record, list(dict.fromkeys(targets)), model=model)  # tries the findings too
         folder.save(plot_rise(*(record.maps(None, one) for one in ("rise", "debiased"))), RISE)
-        say(f"{name}: {maps[0].label} {record.untouched[targets[0]]:.2f}")
-    say(f"Pictures: {out}/*/maps.png   records: {out}/*/run.npz")
+        chapters.append(Chapter(name, record, targets, folder=name))
+        say(f"{name}: {record.label(targets[0])} {record.untouched[targets[0]]:.2f}")
+    report = RunFolder(out).write("report.html", render(chapters).encode())
+    say(f"Pictures: {out}/*/maps.png   records: {out}/*/run.npz   report: {report}")
