@@ -140,7 +140,7 @@ def test_a_backend_that_matplotlib_does_not_have_keeps_the_command_from_nothing(
     assert (tmp_path / "maps.png").exists()
 
 
-def test_demo_explains_and_tries_every_sign_and_says_where_the_pictures_are(tmp_path, capsys, monkeypatch):
+def test_demo_explains_and_tries_every_sign_and_says_where_it_is(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys.modules["mcrise.cli.demo"], "N_MASKS", 64)
     run("demo", "--out", tmp_path)
     out = capsys.readouterr().out
