@@ -302,6 +302,22 @@ def test_a_list_of_images_gives_a_list_of_records():
         mcrise.explain([photo(16, 16)], MODEL, n_masks=64, save="run.npz")
 
 
+@pytest.mark.parametrize("in_file", [True, False])
+def test_settings_of_a_model_count_for_several_images_as_for_one(in_file, tmp_path):
+    from mcrise.demo import MODEL as demo
+
+    copy = tmp_path / "x.onnx"  # without the TOML file that lies beside the original
+    copy.write_bytes(demo.read_bytes())
+    model = copy if in_file else MODEL
+    given = {"mean": 0.5, "std": 0.5, "n_masks": 64, "mask_prob": 0.3}
+    images = [photo(48, 48), photo(48, 48)[::-1].copy()]
+    several = mcrise.explain(images, model, **given)
+    for image, record in zip(images, several, strict=True):
+        alone = mcrise.explain(image, model, **given)
+        assert not alone.differences(record)
+        np.testing.assert_array_equal(alone.scores[0], record.scores[0])
+
+
 def test_what_one_would_guess_works():
     torch = pytest.importorskip("torch")
     image = photo(16, 20)

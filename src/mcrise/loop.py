@@ -40,6 +40,7 @@ from .scores import ScoreKind
 
 CHECKPOINT_SECONDS = 10.0
 FIRST_LOOK = 128  # masks, before which an error cannot be told
+MODEL_SETTINGS = ("scores", "softmax", "sigmoid", "labels", "size", "mean", "std")
 
 
 def steps(
@@ -342,7 +343,8 @@ def explain(
     if isinstance(image, list | tuple):
         if save is not None:
             raise InputError("Several images were given with one place to save: explain each.")
-        known = load_model(model) if isinstance(model, str | Path) else model
+        # Once for all of them; a loaded model takes no settings again.
+        known = load_model(model, **{name: options.pop(name) for name in MODEL_SETTINGS})
         return [last(watched(steps(one, known, **options), progress)) for one in image]
     before = load(save) if save is not None and os.path.exists(save) else None
     grown = steps(image, model, resume=before, **options)
