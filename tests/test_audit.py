@@ -468,6 +468,41 @@ def test_another_audit_in_the_folder_is_refused_unless_overwritten(tmp_path, mon
         tables.read_asked(Storage(tmp_path))
 
 
+def test_a_folder_has_one_audit_at_a_time(tmp_path):
+    data, out = make_collection(tmp_path / "data", 1), tmp_path / "out"
+    said = f"in use: an audit runs there already .process {os.getpid()} on"
+    refused = []
+
+    def second(images):
+        if not refused:
+            with pytest.raises(InputError, match=said) as error:
+                audit(data, planted_signs.model, out=out, **GIVEN, overwrite=True)
+            refused.append(error)
+        return planted_signs.signs(images)
+
+    model = replace(planted_signs.model, predict=second)
+    assert audit(data, model, out=out, **GIVEN).n_failed == 0
+    assert refused
+    assert audit(data, planted_signs.model, out=out, **GIVEN).n_failed == 0  # it has let go
+
+
+def test_an_audit_whose_folder_is_another_s_by_now_writes_nothing_there(tmp_path):
+    data, out = make_collection(tmp_path / "data", 1), tmp_path / "out"
+    n_asked = 0
+
+    def removed(images):
+        nonlocal n_asked
+        n_asked += len(images)
+        if n_asked > 100 and out.exists():
+            shutil.rmtree(out)
+        return planted_signs.signs(images)
+
+    model = replace(planted_signs.model, predict=removed)
+    with pytest.raises(McriseError, match="The audit in .* is not this one's any more"):
+        audit(data, model, out=out, **GIVEN)
+    assert not out.exists()
+
+
 def test_one_image_is_an_audit_too(tmp_path):
     data = make_collection(tmp_path / "data", 1)
     found = audit(data, planted_signs.model, out=tmp_path / "out", images=1, **GIVEN)

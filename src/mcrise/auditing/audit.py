@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import McriseError
 from ..study.datasets import Example
+from ..study.ownership import Ownership
 from ..study.storage import Storage, read_all
 from ..study.study import write
 from ..study.work import Failure
@@ -45,7 +46,9 @@ class Audit:
         *,
         keep_going: bool = False,
         retries: int = 0,
+        ownership: Ownership | None = None,
     ) -> None:
+        self.ownership = ownership
         self.examples, self.truths, self.out = examples, truths, out
         self.keep_going, self.retries = keep_going, retries
         self.asked = tables.read_asked(out)
@@ -115,6 +118,8 @@ class Audit:
 
     def take(self, task: Task, answer: Look | Tries | Failure) -> None:
         """Take the answer of a task, or hear that it has none."""
+        if self.ownership is not None:
+            self.ownership.check()  # before anything is written
         self.waits.discard(task.image)
         if isinstance(answer, Failure):
             self.tries[task.image] += 1

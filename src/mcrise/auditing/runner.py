@@ -28,6 +28,7 @@ from ..runtimes import Numbers, load_model
 from ..scores import ScoreKind
 from ..study.crew import TIMEOUT, Crew, Inline, Recipe, run
 from ..study.datasets import SPLIT, Example, open_dataset, truth_of
+from ..study.ownership import Ownership
 from ..study.results import MOST_TOLD
 from ..study.runner import RETRIES, check_work, crew_of, named, watched
 from ..study.storage import Storage
@@ -90,14 +91,20 @@ class Order:
     crew: Crew | None  # None: there is nothing left to do for one
     cost: Cost
     notes: tuple[str, ...]
+    ownership: Ownership
 
     def run(self, progress: bool = False) -> AuditResult:
         audit = self.audit
-        if self.crew is not None:
-            for _ in watched(run(audit, self.crew), progress):
-                pass
-        lines = write_pages(audit.out, self.notes) if audit.n_failed < len(audit.examples) else []
-        audit.tidy()
+        try:
+            if self.crew is not None:
+                for _ in watched(run(audit, self.crew), progress):
+                    pass
+            self.ownership.check()
+            some = audit.n_failed < len(audit.examples)
+            lines = write_pages(audit.out, self.notes) if some else []
+            audit.tidy()
+        finally:
+            self.ownership.release()
         return AuditResult(audit.out.path, tuple(lines), len(audit.examples), audit.n_failed)
 
 
@@ -231,27 +238,22 @@ def prepare(
     }
     order = sorted({round(n) for n in np.linspace(0, len(examples) - 1, N_PILOTS)})
     pilots = [(examples[n], truths[n]) for n in order]
-    if is_free(place, tables.NOTE, note, OURS, overwrite):
-        settled, sentence = settled_mask_prob(known, protocol, pilots)
-        shown = protocol.brief.plan(np.zeros((64, 64, 3), np.uint8)).fills
-        more = {
-            "fills": [fill.name for fill in shown],
-            "basics": list(BASICS),
-            "group": group or ("group" if any(one.group for one in examples) else ""),
-            "chosen": {"mask_prob": settled, "sentence": sentence},
-            "answer": answer_of(known, pilots),
-        }
-        write(place / tables.NOTE, (json.dumps({**note, **more}, indent=1) + "\n").encode())
-    elif not known.origin.digest:  # a callable's name may be that of another one
-        recognise(known, pilots, place)
-    asked = tables.read_asked(place)
-    protocol = replace(protocol, brief=replace(brief, mask_prob=asked.mask_prob))
-    work = Audit(examples, truths, place, keep_going=keep_going, retries=retries)
-    crew: Crew | None = None
-    if in_memory:
-        crew = Inline(protocol.worker(known))
-    elif not work.complete:
-        crew = crew_of(Recipe(str(model), said, protocol, known.identity), workers, ray, timeout)
+    group = group or ("group" if any(one.group for one in examples) else "")
+    ownership = Ownership(place, "audit")
+    with contextlib.ExitStack() as refused:
+        refused.callback(ownership.release)
+        claim(place, known, protocol, pilots, note, group, overwrite)
+        asked = tables.read_asked(place)
+        protocol = replace(protocol, brief=replace(brief, mask_prob=asked.mask_prob))
+        work = Audit(examples, truths, place, keep_going=keep_going, retries=retries,
+                     ownership=ownership)  # fmt: skip
+        crew: Crew | None = None
+        if in_memory:
+            crew = Inline(protocol.worker(known))
+        elif not work.complete:
+            recipe = Recipe(str(model), said, protocol, known.identity)
+            crew = crew_of(recipe, workers, ray, timeout)
+        refused.pop_all()
     n_left, n_workers = len(examples) - len(work.done), crew.n_workers if crew else 1
     each = whole_chunks(cap if n_masks == "auto" else n_masks)
     seconds = seconds_per_image(known, protocol, pilots, each) if n_left else 0.0
@@ -263,7 +265,33 @@ def prepare(
         n_workers=n_workers,
         choice=asked.why,
     )
-    return Order(work, crew, cost, (*known.notes, *unknown_folders(examples, truths)))
+    notes = (*known.notes, *unknown_folders(examples, truths))
+    return Order(work, crew, cost, notes, ownership)
+
+
+def claim(
+    place: Storage,
+    model: Model,
+    protocol: Protocol,
+    pilots: "Pilots",
+    note: dict[str, Any],
+    group: str,
+    overwrite: bool,
+) -> None:
+    """Write what the audit is of, or refuse a folder that holds another."""
+    if is_free(place, tables.NOTE, note, OURS, overwrite):
+        settled, sentence = settled_mask_prob(model, protocol, pilots)
+        shown = protocol.brief.plan(np.zeros((64, 64, 3), np.uint8)).fills
+        more = {
+            "fills": [fill.name for fill in shown],
+            "basics": list(BASICS),
+            "group": group,
+            "chosen": {"mask_prob": settled, "sentence": sentence},
+            "answer": answer_of(model, pilots),
+        }
+        write(place / tables.NOTE, (json.dumps({**note, **more}, indent=1) + "\n").encode())
+    elif not model.origin.digest:  # a callable's name may be that of another one
+        recognise(model, pilots, place)
 
 
 def write_pages(out: Storage, notes: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Ownership: who drives a study, so that no two do at once and mix their tables.
+"""Ownership: who drives a study or an audit, so that no two do at once and mix their tables.
 
 On a local disk the second driver is refused. An object store has no locks: there the newest driver
 has it, and an older one finds out before it writes the next image, and stops.
@@ -6,27 +6,25 @@ has it, and an older one finds out before it writes the next image, and stops.
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import McriseError
 from ..locks import Lock, described, signature
 from .storage import Storage
 
-LOCK = "study.lock"
-
 
 class Ownership:
-    """A folder of results that is this driver's."""
+    """A folder of results that is this driver's; `what` it drives is a study or an audit."""
 
-    def __init__(self, out: Storage) -> None:
-        self.out, self.file = out, out / LOCK
+    def __init__(self, out: Storage, what: Literal["study", "audit"] = "study") -> None:
+        self.out, self.what, self.file = out, what, out / f"{what}.lock"
         self.lock: Lock | None = None
         try:
             if out.remote:
                 self.told = signature()
                 self.file.write(json.dumps(self.told).encode())
             else:
-                self.lock = Lock(Path(self.file.path), "a study")
+                self.lock = Lock(Path(self.file.path), f"{'an' if what == 'audit' else 'a'} {what}")
                 self.told = self.lock.told
         except OSError as error:
             raise McriseError(
@@ -44,8 +42,8 @@ class Ownership:
         if there != self.told:
             other = described(there) if there else "it was removed"
             raise McriseError(
-                f"The study in {self.out.path} is not this one's any more ({other}): nothing was "
-                "written there since. Choose another --out for this one."
+                f"The {self.what} in {self.out.path} is not this one's any more ({other}): nothing "
+                "was written there since. Choose another --out for this one."
             )
 
     def release(self) -> None:
