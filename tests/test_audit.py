@@ -26,7 +26,7 @@ from mcrise.auditing.judging import check_rules
 from mcrise.auditing.looking import Task, energies, half_maps, look, repaint
 from mcrise.auditing.protocol import Protocol
 from mcrise.auditing.rules import Rule
-from mcrise.auditing.runner import audit, some_of_each
+from mcrise.auditing.runner import audit, prepare, some_of_each
 from mcrise.auditing.zones import (
     NINTHS,
     box_share,
@@ -42,6 +42,7 @@ from mcrise.masks import Plan
 from mcrise.record import Record
 from mcrise.study.datasets import Example
 from mcrise.study.storage import Storage
+from planted import Counting
 from planted_signs import LABELS, SIZE, make_collection
 
 HERE = Path(__file__).parent
@@ -498,7 +499,7 @@ def test_an_audit_whose_folder_is_another_s_by_now_writes_nothing_there(tmp_path
         return planted_signs.signs(images)
 
     model = replace(planted_signs.model, predict=removed)
-    with pytest.raises(McriseError, match="The audit in .* is not this one's any more"):
+    with pytest.raises(McriseError, match=r"The audit in .* is not this one's any more"):
         audit(data, model, out=out, **GIVEN)
     assert not out.exists()
 
@@ -620,6 +621,47 @@ def test_one_mask_prob_is_chosen_for_all_and_written_down(tmp_path):
     records = [mcrise.load(file) for file in (tmp_path / "out" / "records").glob("*.npz")]
     assert {record.plan.mask_prob for record in records} == {asked.mask_prob}
     assert len(records) == 9
+
+
+@pytest.mark.parametrize("mask_prob", [0.1, 0.3, 0.5, "auto"])
+def test_an_audit_asks_for_what_it_measures_and_for_no_more(tmp_path, mask_prob):
+    """Of one image a class nothing is tried in others, so all calls are of single images."""
+    data = make_collection(tmp_path / "data", 1)
+    model = Counting(planted_signs.signs)
+    known = replace(planted_signs.model, predict=model)
+    given = {**GIVEN, "mask_prob": mask_prob}
+    audit(data, known, out=tmp_path / "out", **given)
+    n_asked, model.n_images = model.n_images, 0
+    asked = tables.read_asked(Storage(tmp_path / "out"))
+    brief = Brief(n_masks=128, grid=(6, 6), mask_prob=asked.mask_prob)
+    worker = Protocol(brief, ZONES).worker(known)
+    for target, label in enumerate(LABELS):
+        name = f"{label}/000.png"
+        worker.do(Task(0, Example(str(data / name), name), target))
+    n_tried = asked.why.count(" at ") + 1 if mask_prob == "auto" else 0
+    pilots = 3 * (1 + 64 * n_tried) if mask_prob == "auto" else 0
+    assert n_asked == model.n_images + pilots + 1  # and by what the model will be recognised
+
+
+def test_the_price_is_of_images_that_are_not_measured_again(tmp_path):
+    data = make_collection(tmp_path / "data", 2)
+    model = Counting(planted_signs.signs)
+    known = replace(planted_signs.model, predict=model)
+    usual = {**(audit.__kwdefaults__ or {}), **GIVEN, "keep_records": True}
+    del usual["progress"]
+    n_asked, prices = [], []
+    for out, tell in (("quiet", None), ("priced", prices.append)):
+        prepare(data, known, **{**usual, "out": tmp_path / out}).run(tell=tell)
+        n_asked.append(model.n_images)
+        model.n_images = 0
+    assert n_asked[0] == n_asked[1]
+    assert files(tmp_path / "quiet") == files(tmp_path / "priced")
+    (price,) = prices
+    assert (price.n_images, price.n_done, price.n_calls) == (6, 0, 6 * 228)
+    assert 0 < price.seconds < 60
+    prepare(data, known, **{**usual, "out": tmp_path / "priced"}).run(tell=prices.append)
+    assert prices[1].lines()[0].startswith("All images are measured")
+    assert model.n_images == 1
 
 
 def test_at_most_so_many_of_each_class_are_drawn():

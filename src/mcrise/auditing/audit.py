@@ -69,6 +69,7 @@ class Audit:
         self.waits: set[int] = set()  # images in work
         self.tries: Counter[int] = Counter()
         self.trying = False  # all are measured
+        self.n_masks: int | None = None  # of the image measured last
         self.tasks: Iterator[Task] = (
             Task(n, examples[n], truths[n]) for n in range(len(examples)) if n not in self.done
         )
@@ -132,6 +133,7 @@ class Audit:
                 write(self.out / f"records/{task.image:06d}.npz", answer.record)
             write(self.piece(task.image, LOOK), packed(answer))
             self.done.add(task.image)
+            self.n_masks = answer.facts["n_masks"]
         else:
             self.keep_tries(task, answer)
 

@@ -5,9 +5,8 @@ import hashlib
 import importlib.util
 import json
 import os
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +19,6 @@ from ..brief import CAP, FIRST_TRY, TOLERANCE, Amount, Brief, Chance, whole_chun
 from ..claims import join
 from ..errors import InputError, McriseError
 from ..loop import begin
-from ..masks import CHUNK
 from ..model import Model
 from ..pilot import settle, standing
 from ..record import Record
@@ -39,13 +37,13 @@ from . import tables
 from .audit import OURS, Audit
 from .basics import BASICS
 from .figures import make_figures, write_figures
-from .looking import Task, look
 from .protocol import N_MASKS, Protocol
 from .sentences import summary
 from .zones import DEFAULT, parse_zones
 
 N_PILOTS = 8  # images on which mask_prob is chosen
 ALIKE = 1e-4  # of a score: what one model may differ by from one processor to another
+SLOW = 10.0  # seconds of an image, beside which the start of a worker is nothing
 REPAINTS = 100  # of an image, about: on traffic signs 28 of its own, 6 outside, 66 of its class
 
 
@@ -61,7 +59,7 @@ class AuditResult:
 
 @dataclass(frozen=True)
 class Cost:
-    """What an audit will take, told before it begins."""
+    """What an audit will take, by the first images that it measures."""
 
     n_images: int  # that are left to measure
     n_done: int
@@ -85,20 +83,26 @@ class Cost:
 
 @dataclass(frozen=True)
 class Order:
-    """An audit that is ready to run, and what it will cost."""
+    """An audit that is ready to run."""
 
     audit: Audit
     crew: Crew | None  # None: there is nothing left to do for one
-    cost: Cost
+    n_masks: int  # of an image, at most
+    choice: str  # of mask_prob, in a sentence
     notes: tuple[str, ...]
     ownership: Ownership
 
-    def run(self, progress: bool = False) -> AuditResult:
+    def run(
+        self, progress: bool = False, tell: Callable[[Cost], None] | None = None
+    ) -> AuditResult:
+        """Run it to the end; `tell` is given the cost as soon as the first images tell it."""
         audit = self.audit
         try:
-            if self.crew is not None:
-                for _ in watched(run(audit, self.crew), progress):
-                    pass
+            work = iter(()) if self.crew is None else run(audit, self.crew)
+            if tell is not None:
+                tell(self.price(work))
+            for _ in watched(work, progress):
+                pass
             self.ownership.check()
             some = audit.n_failed < len(audit.examples)
             lines = write_pages(audit.out, self.notes) if some else []
@@ -106,6 +110,30 @@ class Order:
         finally:
             self.ownership.release()
         return AuditResult(audit.out.path, tuple(lines), len(audit.examples), audit.n_failed)
+
+    def price(self, work: Iterator[Audit]) -> Cost:
+        """Let the first images be measured, which is not done again, and see how long they take.
+
+        The first of a worker takes longer, while libraries are loaded and code is compiled: where
+        images are quick, the price is that of a second one.
+        """
+        audit, n_workers = self.audit, self.crew.n_workers if self.crew else 1
+        n_done, n_left = len(audit.done), len(audit.examples) - len(audit.done)
+        enough, took = min(n_workers + 1, max(n_left // 2, 1)), float("nan")
+        for _ in work:
+            if self.crew is not None and self.crew.took is not None:
+                took = self.crew.took
+            if not n_left or took > SLOW or len(audit.done) - n_done >= enough:
+                break
+        each = audit.n_masks or self.n_masks
+        return Cost(
+            n_images=n_left,
+            n_done=n_done,
+            n_calls=n_left * (each + REPAINTS),
+            seconds=n_left * took / n_workers,
+            n_workers=n_workers,
+            choice=self.choice,
+        )
 
 
 def audit(
@@ -254,19 +282,9 @@ def prepare(
             recipe = Recipe(str(model), said, protocol, known.identity)
             crew = crew_of(recipe, workers, ray, timeout)
         refused.pop_all()
-    n_left, n_workers = len(examples) - len(work.done), crew.n_workers if crew else 1
     each = whole_chunks(cap if n_masks == "auto" else n_masks)
-    seconds = seconds_per_image(known, protocol, pilots, each) if n_left else 0.0
-    cost = Cost(
-        n_images=n_left,
-        n_done=len(work.done),
-        n_calls=n_left * (each + REPAINTS),
-        seconds=n_left * seconds / n_workers,
-        n_workers=n_workers,
-        choice=asked.why,
-    )
     notes = (*known.notes, *unknown_folders(examples, truths))
-    return Order(work, crew, cost, notes, ownership)
+    return Order(work, crew, each, asked.why, notes, ownership)
 
 
 def claim(
@@ -359,16 +377,17 @@ def settled_mask_prob(model: Model, protocol: Protocol, pilots: Pilots) -> tuple
     """Choose by the pilot's rule, with the mean over a few images; and why, in a sentence."""
     if protocol.brief.mask_prob != "auto":
         return protocol.brief.mask_prob, ""
-    records = [
-        (record, record.resolve(truth)) for record, _, truth in begun(model, protocol, pilots)
-    ]
+    records = [(record, record.resolve(truth)) for record, truth in begun(model, protocol, pilots)]
 
     def share_left(mask_prob: float) -> float:
         shares = []
         for record, target in records:
             level, height, decides = standing(record.untouched, record.kind, target)
-            painted = replace(record, plan=replace(record.plan, mask_prob=mask_prob))
-            column = first_chunk(model, painted)[:, decides].astype(np.float64)
+            scores = record.scores[0]
+            if mask_prob != record.plan.mask_prob:
+                painted = replace(record, plan=replace(record.plan, mask_prob=mask_prob))
+                scores = first_chunk(model, painted)
+            column = scores[:, decides].astype(np.float64)
             shares.append((float(column.mean()) - level) / height)
         return float(np.mean(shares))
 
@@ -383,33 +402,15 @@ def settled_mask_prob(model: Model, protocol: Protocol, pilots: Pilots) -> tuple
     )
 
 
-def seconds_per_image(model: Model, protocol: Protocol, pilots: Pilots, n_masks: int) -> float:
-    """How long an image takes: the first that can be asked about, with few masks, and the rest."""
-    few = replace(protocol, brief=replace(protocol.brief, n_masks=CHUNK))
-    for record, example, truth in begun(model, protocol, pilots):
-        task, brief = Task(0, example, truth), few.brief_of(example.name, truth)
-        for _ in range(2):  # the first time, libraries are loaded and code is compiled
-            started = time.perf_counter()
-            with contextlib.suppress(McriseError):
-                look(record.view, model, brief, protocol.zones, task)
-            whole = time.perf_counter() - started
-        started = time.perf_counter()
-        first_chunk(model, record)
-        return whole + (n_masks - CHUNK) * (time.perf_counter() - started) / CHUNK
-    return float("nan")
-
-
-def begun(
-    model: Model, protocol: Protocol, pilots: Pilots
-) -> Iterator[tuple[Record, Example, int | None]]:
-    """Records of those images that the model can be asked about."""
+def begun(model: Model, protocol: Protocol, pilots: Pilots) -> Iterator[tuple[Record, int | None]]:
+    """Records of those images that the model can be asked about, with their first chunk."""
     usual = replace(protocol, brief=replace(protocol.brief, mask_prob=FIRST_TRY))
     for example, truth in pilots:
         with contextlib.suppress(McriseError):
             view = model.view(read_image(example.path))
             record = begin(view, model, usual.brief_of(example.name, truth))
-            first_chunk(model, record)
-            yield record, example, truth
+            record.add(0, first_chunk(model, record))
+            yield record, truth
 
 
 def answer_of(model: Model, pilots: Pilots) -> list[float] | None:

@@ -59,9 +59,7 @@ def audit(data: str, model: str, quiet: bool, settings: dict[str, Any], **option
     if settings.pop("threads") not in (None, 1):
         raise InputError("Each worker of an audit has one thread: say --workers instead.")
     order = prepare(data, model, **options, **settings)
-    if not quiet:
-        say(*order.cost.lines(), err=True)
-    found = order.run(progress=not quiet)
+    found = order.run(not quiet, None if quiet else lambda cost: say(*cost.lines(), err=True))
     if not quiet:
         say(*found.summary, "", f"Audit: {found.path}")
     if found.n_failed == found.n_images:

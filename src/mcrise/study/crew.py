@@ -94,6 +94,7 @@ class Crew(ABC):
         self.errands: dict[int, Errand] = {}
         self.idle: list[int] = []
         self.n_false_starts = 0
+        self.took: float | None = None  # seconds, of the task answered last
 
     @abstractmethod
     def hire(self, worker: int) -> None:
@@ -149,7 +150,8 @@ def run(work: W, crew: Crew) -> Iterator[W]:
 
 def settle(work: Work, crew: Crew, worker: int, answer: Any) -> None:
     """Take what was heard of a worker, and replace one that is gone."""
-    task = crew.errands.pop(worker).task
+    errand = crew.errands.pop(worker)
+    task = errand.task
     if task is None and isinstance(answer, Failure):
         crew.n_false_starts += 1
         at_work = crew.idle or any(errand.task for errand in crew.errands.values())
@@ -162,6 +164,8 @@ def settle(work: Work, crew: Crew, worker: int, answer: Any) -> None:
         crew.n_false_starts = 0
     if task is not None:
         assert answer is not None
+        if not isinstance(answer, Failure):
+            crew.took = time.monotonic() - errand.since
         work.take(task, answer)
 
 
