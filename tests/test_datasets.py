@@ -133,9 +133,14 @@ def test_any_folder_has_images_without_labels(tmp_path):
 
 
 def test_runs_studies_and_hidden_files_are_not_images_of_a_folder(tmp_path):
-    for name in ("a.png", ".a.png", "a.png.mcrise/maps.png", "study/examples.png", "b/c.png"):
+    for name in ("a.png", ".a.png", "a.png.mcrise/maps.png", "study/examples.png", "b/c.png",
+                 "a.png.match/match.png", "elsewhere/maps.png", "elsewhere/more/curves.png",
+                 "audited/images/a.png"):  # fmt: skip
         picture(tmp_path / name)
     (tmp_path / "study" / "study.json").write_text("{}")
+    (tmp_path / "audited" / "audit.json").write_text("{}")
+    (tmp_path / "elsewhere" / "run.npz").write_bytes(b"")
+    (tmp_path / "run.npz").write_bytes(b"")  # beside a user's own pictures
     assert [one.name for one in open_dataset(tmp_path)] == ["a.png", "b/c.png"]
 
 

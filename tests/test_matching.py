@@ -216,6 +216,21 @@ def test_match_explains_a_query_that_is_not_rgb(gallery, colors, tmp_path, capsy
     assert mcrise.load(tmp_path / "gray.png.match").plan.mask_prob == 0.1
 
 
+@pytest.mark.parametrize("out", [None, "gallery/out", "gallery/found/out.mcrise"])
+def test_what_match_has_drawn_is_no_image_of_the_gallery(gallery, colors, capsys, out):
+    """The query lies in the gallery, so that by default the run does too."""
+    query = gallery / "query.png"
+    query_of(gallery).rename(query)
+    said = []
+    for _ in range(2):
+        run("match", query, gallery, *colors, *(["--out", out] if out else []))
+        said.append(capsys.readouterr().out)
+    assert "purple.png (rank 1 of 3, " in said[0]
+    assert said[0] == said[1]
+    with pytest.raises(mcrise.InputError, match=r"The images are in .* themselves: choose another"):
+        run("match", query, gallery, *colors, "--out", gallery)
+
+
 def test_a_purple_shirt_is_matched_with_a_purple_shirt_and_must_stay_purple(
     tmp_path, monkeypatch, capsys
 ):

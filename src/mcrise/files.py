@@ -6,7 +6,7 @@ by `tempfile`, so that the umask applies: it can be read only by changing it for
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -37,3 +37,25 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def write_atomically(path: Path, content: bytes) -> None:
     with replacing(path) as file:
         file.write(content)
+
+
+# ---- what mcrise wrote among a user's files
+
+ENDINGS = (".mcrise", ".match")  # of the folders of runs, where no other was asked for
+RUN, NOTES = "run.npz", ("study.json", "audit.json")  # what lies in runs, and in studies and audits
+
+
+def outside_results(names: Collection[str]) -> set[str]:
+    """Those of the files of a folder that lie in no run, study or audit; paths from there, with /.
+
+    The folder itself may be a study's, but a run that lies beside pictures takes none away.
+    """
+    pairs = [name.rpartition("/") for name in names]
+    written = {above for above, slash, name in pairs if name in NOTES or (slash and name == RUN)}
+
+    def is_result(name: str) -> bool:
+        *above, _ = name.split("/")
+        parts = ("/".join(above[:depth]) for depth in range(len(above) + 1))
+        return any(folder in written or folder.endswith(ENDINGS) for folder in parts)
+
+    return {name for name in names if not is_result(name)}

@@ -18,7 +18,7 @@ from .archive import load
 from .asking import recognise
 from .errors import InputError, ModelError, RecordError
 from .estimators import DEFAULT, find_estimator
-from .files import write_atomically
+from .files import RUN, write_atomically
 from .loop import CHECKPOINT_SECONDS, checkpointed
 from .model import Model
 from .plots import figure_png, plot_maps, plot_regions, plot_rise
@@ -31,7 +31,7 @@ from .trials import Tried, try_reading
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-RUN, MAPS, REGIONS, RISE = "run.npz", "maps.png", "regions.png", "rise.png"
+MAPS, REGIONS, RISE = "maps.png", "regions.png", "rise.png"
 SUMMARY, METRICS, CURVES = "summary.json", "metrics.json", "curves.png"
 ELSEWHERE = "choose another --out, or --overwrite it"
 

@@ -20,6 +20,7 @@ from PIL import Image
 from .archive import write_arrays
 from .content import ByContent
 from .errors import InputError, ModelError
+from .files import outside_results
 from .model import Model
 from .origin import Origin
 from .runtimes import load_model
@@ -73,13 +74,16 @@ class Match:
 def open_gallery(folder: Path | str, model: Any, cache: Path | str | None = None) -> Gallery:
     """Embed the images of a folder; with the folder `cache`, those seen before are not asked again.
 
+    Pictures that mcrise has drawn there, in folders of runs, studies and audits, are left out.
     `model` is what `load_model` takes, from images (N, H, W, 3) to embeddings (N, D).
     """
     folder, embed = Path(folder), embedding(model)
     if not folder.is_dir():
         raise InputError(f"The gallery {folder} is not a folder: give one that holds images.")
     known = {ext for ext, kind in Image.registered_extensions().items() if kind in Image.OPEN}
-    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in known)
+    inside = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*")}
+    given = sorted(inside[name] for name in outside_results(inside))
+    files = [file for file in given if file.suffix.lower() in known]
     digests = {file: digest_of(file) for file in files}
     if ":" in embed.origin.name or not embed.origin.digest:
         cache = None  # weights that nothing has looked at may be others by now

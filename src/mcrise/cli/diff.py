@@ -14,7 +14,8 @@ from ..auditing.plain import plain
 from ..auditing.runs import compare_runs
 from ..auditing.tables import NOTE, read_asked
 from ..errors import InputError
-from ..folder import RUN, RunFolder
+from ..files import RUN
+from ..folder import RunFolder
 from ..study.storage import Storage
 from .characters import say, say_text
 from .options import estimator_option, json_option

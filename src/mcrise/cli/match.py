@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ..brief import Brief
+from ..errors import InputError
 from ..folder import RunFolder
 from ..loop import run
 from ..matching import DISTANCES, MASK_PROB, cache_folder, digest_of, open_gallery
@@ -49,6 +50,8 @@ def match(
 
     folder = RunFolder(out or Path(f"{query}.match"))
     folder.check_writable()
+    if folder.path.resolve() == gallery.resolve():
+        raise InputError(f"The images are in {gallery} themselves: choose another --out.")
     embed = load_model(spec, **{**settings, "scores": "any", "softmax": None, "sigmoid": None})
     view = embed.view(query)
     known = open_gallery(gallery, embed, cache_folder())

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import InputError
+from ..files import outside_results
 from .storage import Storage
 
 SPLIT = "test"  # unless another is asked for
@@ -165,20 +166,16 @@ def gtsrb_box(row: dict[str, str]) -> Box | None:
 def read_folder(storage: Storage) -> list[Example]:
     """All images below a folder; a subfolder, as of ImageNet, may name the class.
 
-    Hidden files, runs (`*.mcrise`), studies and audits that lie there are not among them.
+    Hidden files, runs, studies and audits that lie there are not among them.
     """
-    files = storage.files()
-    notes = ("study.json", "audit.json")
-    studies = tuple(f"{file.parent.path}/" for file in files if file.name in notes)
+    files = {file.relative_to(storage): file for file in storage.files()}
+    given = outside_results(files)
     found = [
         file
-        for file in files
-        if file.path.lower().endswith(SUFFIXES)
-        and not file.path.startswith(studies)
-        and not any(
-            part.startswith(".") or part.endswith(".mcrise")
-            for part in file.relative_to(storage).split("/")
-        )
+        for name, file in files.items()
+        if name.lower().endswith(SUFFIXES)
+        and name in given
+        and not any(part.startswith(".") for part in name.split("/"))
     ]
     if not found:
         raise InputError(
