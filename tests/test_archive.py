@@ -1,7 +1,9 @@
 """The file format: what was written before still opens, and means what it meant."""
 
 import json
+import os
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,11 @@ import mcrise
 from mcrise import InputError
 from mcrise.archive import load
 from mcrise.demo.signs import stop
+from mcrise.fills import RGBWK
 from mcrise.masks import draw
 from mcrise.origin import Origin
-from planted import PatchModel, photo
+from mcrise.trials import repaint
+from planted import Counting, PatchModel, photo
 
 BEFORE = Path(__file__).parent / "data" / "before"  # written by commit 4d2d6a6
 CHECKSUMS = json.loads((BEFORE / "checksums.json").read_text())
@@ -129,3 +133,75 @@ def test_answers_that_come_while_a_record_is_written_leave_it_whole(tmp_path, mo
     record.save(tmp_path / "run.npz")
     monkeypatch.undo()
     assert list(mcrise.load(tmp_path / "run.npz").answers) == ["first"]
+
+
+# ---- what is written can be read
+
+
+def two(images):
+    return np.full((len(images), 2), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [("x" * 20_000, "class 1 has 20,000 characters, but a file keeps at most 10,000: give a"),
+     ("\ud800", "class 1 is .* half a surrogate pair.: give another")],
+)  # fmt: skip
+def test_a_label_that_no_file_keeps_is_refused_before_the_first_call(tmp_path, label, said):
+    model = Counting(two)
+    ready = mcrise.Model(model)
+    for given in (model, ready):
+        with pytest.raises(InputError, match=f"The label of {said}"):
+            mcrise.explain(photo(16, 20), given, labels=["a", label], save=tmp_path / "run.npz")
+    assert model.n_images == 0
+    assert not (tmp_path / "run.npz").exists()
+    longest = "x" * 10_000
+    mcrise.explain(photo(16, 20), model, n_masks=64, labels=["a", longest]).save(tmp_path / "b.npz")
+    record = load(tmp_path / "b.npz")
+    assert record.labels == ("a", longest)
+    with pytest.raises(InputError, match=f"The label of {said}"):
+        record.name_classes(("a", label))
+
+
+def test_an_image_whose_name_is_not_utf8_has_a_record_that_can_be_read(tmp_path):
+    stop().save(tmp_path / "a.png")
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.png")
+    os.rename(tmp_path / "a.png", name)
+    mcrise.explain(name, two, n_masks=64, save=tmp_path / "run.npz")
+    assert load(tmp_path / "run.npz").view.name == "caf\\xe9.png"
+
+
+def test_as_many_answers_are_taken_as_can_be_read(tmp_path):
+    model = Counting(two)
+    record = mcrise.explain(photo(16, 20), model, n_masks=64, mask_prob=0.3)
+    record.answers = {f"{n:064x}": record.untouched for n in range(99_999)}
+    region = np.zeros((16, 20), bool)
+    region[:8] = True
+    repaint(record, model, region, RGBWK[0])
+    record.save(tmp_path / "run.npz")
+    assert len(load(tmp_path / "run.npz").answers) == 100_000
+    n_asked = model.n_images
+    said = "would hold 100,001 answers about repaints, but a file keeps at most 100,000: start a"
+    with pytest.raises(InputError, match=said):
+        repaint(record, model, region, RGBWK[1])
+    assert model.n_images == n_asked
+    other = replace(record, answers={"another": record.untouched})
+    with pytest.raises(InputError, match=said):
+        mcrise.merge([record, other])
+    repaint(record, model, region, RGBWK[0])  # known
+
+
+def test_more_masks_than_a_file_keeps_are_refused_before_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr("mcrise.record.MOST_BYTES", 2**20 + 2**14)
+    monkeypatch.setattr("mcrise.archive.MOST_BYTES", 2**20 + 2**14)
+    model, given = Counting(two), {"mask_prob": 0.3, "save": tmp_path / "run.npz"}
+    for n_masks in ({"n_masks": 2048}, {"n_masks": "auto", "cap": 2048}):
+        with pytest.raises(InputError, match=r"2,048 masks .*GB, but a file has at most .* fewer"):
+            mcrise.explain(photo(16, 20), model, **n_masks, **given)
+    assert model.n_images == 2  # the untouched image, to know how many scores there are
+    record = mcrise.explain(photo(16, 20), model, n_masks=1024, **given)
+    assert load(tmp_path / "run.npz").n_masks == 1024
+    n_asked = model.n_images
+    with pytest.raises(InputError, match="2,048 masks"):
+        next(mcrise.grow(record, model, n_masks=2048))
+    assert model.n_images == n_asked

@@ -24,12 +24,11 @@ from .files import replacing
 from .images import MOST_PIXELS, View, array_pixels
 from .masks import CHUNK, MOST_CELLS, Plan, draw
 from .origin import Origin
-from .record import Record
+from .record import MOST_BYTES, Record
 from .scores import LARGEST, check_kind, check_scores
 from .version import VERSION
 
 FORMAT = 1  # of the file; raised when an older mcrise could misread a newer file
-MOST_BYTES = 4 * 2**30  # of a file
 
 
 def write_record(record: Record, path: Path) -> None:

@@ -100,7 +100,7 @@ class Geometry:
         else:
             picture, notes = open_picture(source)
         view = self.fit(picture, notes)
-        return replace(view, name=Path(source).name) if isinstance(source, str | Path) else view
+        return replace(view, name=file_name(source)) if isinstance(source, str | Path) else view
 
     def fit(self, picture: Image.Image, notes: tuple[str, ...]) -> View:
         rows, cols = picture.height, picture.width
@@ -172,6 +172,11 @@ def opened_picture(source: Path | str | bytes) -> Iterator[Image.Image]:
         Exception
     ) as error:  # Pillow's decoders raise OSError, SyntaxError, ValueError, struct.error
         raise InputError(f"{name} is damaged ({error}): save or download it again.") from None
+
+
+def file_name(path: Path | str) -> str:
+    """The name of a file as text that can be written: not every name of a file is UTF-8."""
+    return os.fsencode(Path(path).name).decode("utf-8", "backslashreplace")
 
 
 def check_extent(name: str, rows: int, cols: int) -> None:

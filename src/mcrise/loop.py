@@ -155,6 +155,7 @@ def begin(
     record = Record(
         plan, view, untouched, model.labels, model.kind, 1, model.identity, model.origin
     )
+    record.check_room(most_masks(brief.n_masks, brief.cap))
     size = brief.batch_size
     most = largest_batch(model, view)
     record.batch_size = (
@@ -229,6 +230,7 @@ def grow(
     `cap` masks are reached; `record.verdict` then says which.
     """
     check_amount(n_masks, tolerance, cap)
+    record.check_room(most_masks(n_masks, cap))
     model = model_of(record, model)
     canvas = model.canvas(record.view.pixels, record.plan.fills)
     buffer = buffer_of(canvas, record.batch_size)
@@ -257,6 +259,10 @@ def grow(
             return
         done = record.goal
         record.goal = min(next_look(done, error / tolerance), whole_chunks(cap))
+
+
+def most_masks(n_masks: Amount, cap: int) -> int:
+    return whole_chunks(cap if n_masks == "auto" else n_masks)
 
 
 def next_look(n_masks: int, excess: float) -> int:

@@ -18,6 +18,7 @@ from .fills import Fill
 from .images import Geometry, View, unit_float
 from .origin import UNKNOWN, Origin
 from .scores import ScoreKind, check_kind, check_scores
+from .told import check_labels, check_written
 
 WHOLE = Geometry()  # any size, as it is
 
@@ -61,6 +62,8 @@ class Model:
         if not self.identity:
             name = getattr(self.predict, "__qualname__", type(self.predict).__qualname__)
             object.__setattr__(self, "identity", f"callable {name}")
+        check_written(self.identity, "The name of the model")
+        check_labels(self.labels)
         plain = self.gain == (1.0, 1.0, 1.0) and self.offset == (0.0, 0.0, 0.0)
         if self.dtype in ("uint8", None) and not plain:
             raise InputError(

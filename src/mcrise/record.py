@@ -5,7 +5,7 @@ of work done on several machines is computed from the record without calling the
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -22,8 +22,10 @@ from .masks import CHUNK, Masks, Plan, draw
 from .origin import UNKNOWN, Origin, different_models
 from .sample import Chance, Sample
 from .scores import check_kind
+from .told import MOST, check_labels
 
 MOST_CLASSES = 10_000
+MOST_BYTES = 4 * 2**30  # of its file
 SAME_ANSWER = 1e-3  # of the range of scores; runtimes round differently
 
 Target = int | str | None
@@ -150,12 +152,43 @@ class Record:
 
     def name_classes(self, labels: tuple[str, ...] | None) -> None:
         """Take labels, one for each class."""
+        check_labels(labels)
         if labels is not None and len(labels) != self.n_classes:
             raise InputError(
                 f"There are {len(labels)} labels, but the model gives {self.n_classes} scores per "
                 "image: give one label per score, in order."
             )
         self.labels = labels
+
+    def check_room(self, n_masks: int = 0, n_answers: int = 0) -> None:
+        """Refuse to ask for what its file could not keep, before it is asked.
+
+        That is `n_masks` in all, and `n_answers` about repaints more than it has.
+        """
+        n_answers += len(self.answers)
+        if n_answers > MOST:
+            raise InputError(
+                f"The record would hold {n_answers:,} answers about repaints, but a file keeps at "
+                f"most {MOST:,}: start a new run."
+            )
+        n_masks = max(n_masks, self.n_masks) + CHUNK * len(self.pilot)
+        arrays = [self.view.pixels, *(fill.array for fill in self.plan.fills)]
+        fixed = sum(one.nbytes for one in arrays if one is not None) + sum(
+            6 * len(label) + 4 for label in self.labels or ()
+        )
+        needed = 4 * self.n_classes * (1 + n_masks + n_answers) + 72 * n_answers + fixed + 2**20
+        if needed > MOST_BYTES:
+            raise InputError(
+                f"{n_masks:,} masks and {n_answers:,} repaints with {self.n_classes:,} scores each "
+                f"would make a record of {needed / 2**30:.1f} GB, but a file has at most "
+                f"{MOST_BYTES / 2**30:.1f}: ask for fewer masks, or wrap the model so that it "
+                "returns the scores you ask about."
+            )
+
+    def take_answers(self, answers: Mapping[str, NDArray[np.float32]]) -> None:
+        """Take what the model said of repaints, by their digests."""
+        self.check_room(n_answers=len(answers.keys() - self.answers.keys()))
+        self.answers |= answers
 
     def first(self, n_masks: int) -> "Record":
         """The record as it was when it had its first `n_masks`."""
@@ -363,5 +396,6 @@ def merge(records: Iterable[Record]) -> Record:
                     "find out why the model answers differently each time, or on each machine",
                 )
             whole.add(chunk, scores)
-        whole.answers |= part.answers
+        whole.take_answers(part.answers)
+    whole.check_room()
     return whole

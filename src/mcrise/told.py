@@ -6,7 +6,10 @@ looks: what is not checked where it is read fails later, where nobody knows why.
 
 import math
 import tomllib
+from collections.abc import Sequence
 from typing import Any
+
+from .errors import InputError
 
 LONGEST = 10_000  # characters of a text
 MOST = 100_000  # entries of a list
@@ -23,6 +26,30 @@ def texts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MOST:
         raise ValueError(f"{value!r:.60} is not a list of texts")
     return tuple(map(text, value))
+
+
+def check_written(value: Any, what: str) -> None:
+    """Refuse, before any work, a text that could be written into a file but not read from it."""
+    if not isinstance(value, str):
+        raise InputError(f"{what} is {value!r:.60}, but a text is needed.")
+    if len(value) > LONGEST:
+        raise InputError(
+            f"{what} has {len(value):,} characters, but a file keeps at most {LONGEST:,}: give a "
+            "shorter one."
+        )
+    try:
+        text(value)
+    except ValueError:
+        raise InputError(
+            f"{what} is {value!r:.60}, which is not text that a file keeps (half a surrogate "
+            "pair): give another."
+        ) from None
+
+
+def check_labels(labels: Sequence[str] | None) -> None:
+    """Refuse labels of classes that could be written into a file but not read from it."""
+    for index, label in enumerate(labels or ()):
+        check_written(label, f"The label of class {index}")
 
 
 def whole(value: Any, low: int, high: int) -> int:

@@ -59,6 +59,7 @@ def ask(record: Record, repaints: Sequence[Repaint], model: Any) -> list[NDArray
     if missing and model is None:
         raise Untried
     if missing:
+        record.check_room(n_answers=len(missing))
         model = model_of(record, model)
         wanted, size = list(missing.values()), record.batch_size
         for start in range(0, len(wanted), size):
@@ -73,7 +74,7 @@ def ask(record: Record, repaints: Sequence[Repaint], model: Any) -> list[NDArray
                     )
             except ModelError as error:
                 raise ModelError(f"Failed at a repainted image: {error}.", record) from error
-            record.answers |= {one.digest: a for one, a in zip(some, answers, strict=True)}
+            record.take_answers({one.digest: a for one, a in zip(some, answers, strict=True)})
     return [record.answers[one.digest] for one in repaints]
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..asking import buffer_of, chunk_scores
-from ..brief import CAP, FIRST_TRY, TOLERANCE, Amount, Brief, Chance, whole_chunks
+from ..brief import CAP, FIRST_TRY, TOLERANCE, Amount, Brief, Chance
 from ..claims import join
 from ..errors import InputError, McriseError
-from ..loop import begin
+from ..loop import begin, most_masks
 from ..model import Model
 from ..pilot import settle, standing
 from ..record import Record
@@ -282,9 +282,8 @@ def prepare(
             recipe = Recipe(str(model), said, protocol, known.identity)
             crew = crew_of(recipe, workers, ray, timeout)
         refused.pop_all()
-    each = whole_chunks(cap if n_masks == "auto" else n_masks)
     notes = (*known.notes, *unknown_folders(examples, truths))
-    return Order(work, crew, each, asked.why, notes, ownership)
+    return Order(work, crew, most_masks(n_masks, cap), asked.why, notes, ownership)
 
 
 def claim(

@@ -15,7 +15,7 @@ import numpy as np
 from .. import told
 from ..errors import InputError
 from ..masks import MOST_CELLS
-from ..scores import check_kind
+from ..scores import LARGEST, check_kind
 from ..study.results import open_parquet
 from ..study.storage import Storage
 from .attempts import Answer, Answers
@@ -160,7 +160,9 @@ def read_answer(folder: Storage) -> list[float] | None:
     """What the model said of the first image, by which another of its name is known."""
     with undamaged(folder):
         answer = json.loads((folder / NOTE).read_text()).get("answer")
-        return None if answer is None else [told.number(score) for score in answer]
+        if answer is None:
+            return None
+        return [told.number(score, -LARGEST, LARGEST) for score in answer]
 
 
 def class_numbers(folder: Storage, table: str = "images") -> list[int]:

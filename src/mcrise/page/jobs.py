@@ -246,7 +246,7 @@ class Jobs:
         whole = self.cabinet.record(id)  # which may have more masks by now
         with self.changed:
             job = self.get(id)
-            whole.answers |= record.answers
+            whole.take_answers(record.answers)
             if job.state != "running":
                 whole.save(self.cabinet.record_path(id))
 
