@@ -1,6 +1,11 @@
 """Asking about repaints: once, in batches, kept in the record; comparing; the commands."""
 
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import click
@@ -14,7 +19,7 @@ from mcrise.archive import load
 from mcrise.cli import cli
 from mcrise.demo.signs import SIGNS
 from mcrise.fills import RGBWK
-from mcrise.folder import RunFolder
+from mcrise.folder import RunFolder, keeping_answers
 from mcrise.reading import read_maps
 from mcrise.repaints import Repaint, Stroke
 from mcrise.trials import Untried, ask, compare, repaint, smallest_flip, try_reading
@@ -359,6 +364,78 @@ def test_answers_are_kept_however_trying_ends(tmp_path):
     with pytest.raises(mcrise.ModelError, match="no more money"):
         RunFolder(tmp_path).draw(record, ("0",), model=known)
     assert len(mcrise.load(tmp_path).answers) >= 5
+
+
+def test_answers_are_saved_every_ten_seconds_while_trials_run(tmp_path, monkeypatch):
+    record = mcrise.explain(GRAY, wants_red, n_masks=64, mask_prob=0.5)
+    record.save(tmp_path / "run.npz")
+    now = [0.0]
+    monkeypatch.setattr("mcrise.trials.time.monotonic", lambda: now[0])
+    saved = []
+    with keeping_answers(record, tmp_path):
+        for row in range(1, 9):
+            now[0] += 4.0  # of one answer
+            region = np.zeros(SIZE, bool)
+            region[:row] = True
+            repaint(record, wants_red, region, RED)
+            saved.append(len(mcrise.load(tmp_path).answers))
+    assert saved == [0, 0, 3, 3, 3, 6, 6, 6]
+    assert len(mcrise.load(tmp_path).answers) == 8
+
+
+MORTAL = """
+import os, signal
+from planted_reading import wants_red
+
+def model(images):
+    n_left = int(open("left").read()) - len(images)
+    if n_left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    open("left", "w").write(str(n_left))
+    return wants_red(images)
+"""
+
+
+def test_killed_at_any_trial_the_same_command_asks_only_the_rest_and_prints_the_same(tmp_path):
+    """The model ends its process, by SIGKILL, when it has answered so many images."""
+    (tmp_path / "mortal.py").write_text(MORTAL)
+    Image.fromarray(GRAY).save(tmp_path / "gray.png")
+    paths = [os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]
+    left = tmp_path / "left"
+
+    def explained(n_images):
+        """What it printed, or None where it was killed, and how many images it has asked about."""
+        left.write_text(str(n_images))
+        done = subprocess.run(
+            [sys.executable, "-m", "mcrise", "explain", "gray.png", "--model", "mortal:model",
+             "--n-masks", "512", "--mask-prob", "0.5", "--checkpoint", "0", "--out", "out"],
+            cwd=tmp_path, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        )  # fmt: skip
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr
+        return done.stdout if done.returncode == 0 else None, n_images - int(left.read_text())
+
+    whole, n_whole = explained(10_000)
+    before = mcrise.load(tmp_path / "out").answers
+    masks = 1 + 512 + 32  # the untouched image, all masks, and a batch twice
+    assert n_whole == masks + len(before)
+    shutil.rmtree(tmp_path / "out")
+    again = 1 + 32  # to see that it is the same model
+    n_asked, n_killed, said = 0, 0, None
+    budget = masks + len(before) // 4
+    while said is None:
+        said, n_new = explained(budget)
+        n_asked += n_new
+        if said is None:
+            n_killed += 1
+            assert len(mcrise.load(tmp_path / "out").answers) == n_asked - masks - again * (
+                n_killed - 1
+            )
+        budget = again + len(before) // 3
+    assert n_killed >= 2
+    assert n_asked == n_whole + again * n_killed
+    assert said == whole
+    assert mcrise.load(tmp_path / "out").answers.keys() == before.keys()
 
 
 def test_more_goes_into_no_other_run_and_is_painted_as_before(tmp_path, capsys):

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from .reading import read_maps
 from .record import Record, Target
 from .runtimes import find_file, load_model
 from .summary import Summary, summarise
-from .trials import Tried, try_reading
+from .trials import Tried, answers_saved, try_reading
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -134,18 +134,19 @@ class RunFolder:
         model: Model | None = None,
         notes: tuple[str, ...] = (),
         suffix: str = "",
+        seconds: float = CHECKPOINT_SECONDS,
     ) -> "Drawing":
         """Draw and write what a record says of some classes; `model` tries the findings.
 
-        What it answers is kept in the record. A `suffix`, as in `maps-stop.png`, keeps what was
-        drawn before.
+        What it answers is kept in the record, which is saved every few `seconds` meanwhile. A
+        `suffix`, as in `maps-stop.png`, keeps what was drawn before.
         """
         chosen = find_estimator(estimator)
         readings = [read_maps(record, one, chosen.reading.name) for one in targets]
         maps = [reading.maps for reading in readings]
         if chosen.reading is not chosen:  # one map for all fills: nothing to read in it
             maps = [record.maps(one, estimator) for one in targets]
-        with keeping_answers(record, self.run):
+        with keeping_answers(record, self.run, seconds):
             tried = [try_reading(record, reading, model) for reading in readings]
         summary = summarise(record, maps, [one.to_json() for one in tried], notes)
         files = {MAPS: plot_maps(maps), REGIONS: plot_regions(tried)}
@@ -199,15 +200,12 @@ class Drawing:
         return [*self.summary.lines(), *(line for one in self.tried for line in one.lines())]
 
 
-@contextmanager
-def keeping_answers(record: Record, path: Path) -> Iterator[None]:
-    """Save what was answered meanwhile, however that ends: answers may cost money."""
-    n_before = len(record.answers)
-    try:
-        yield
-    finally:
-        if len(record.answers) > n_before:
-            record.save(path / RUN if path.is_dir() else path)
+def keeping_answers(
+    record: Record, path: Path, seconds: float = CHECKPOINT_SECONDS
+) -> AbstractContextManager[None]:
+    """Save what is answered meanwhile in a RUN, every few seconds and however that ends."""
+    place = path / RUN if path.is_dir() else path
+    return answers_saved(record, lambda: record.save(place), seconds)
 
 
 def folder_of(run: Path) -> RunFolder:

@@ -5,7 +5,7 @@ of work done on several machines is computed from the record without calling the
 """
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -62,6 +62,7 @@ class Record:
     prepared: dict[str, tuple[Prepared, Sample]] = field(default_factory=dict, init=False)
     last_chance: tuple[Any, ...] = field(default=(None,), init=False)  # of what, and the answer
     recognised: Any = field(default=None, init=False)  # the model that was found to be its own
+    answered: Callable[[], None] | None = field(default=None, init=False)  # called with new answers
 
     def __post_init__(self) -> None:
         if len(self.untouched) > MOST_CLASSES:
@@ -84,7 +85,9 @@ class Record:
         return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.init}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, prepared={}, last_chance=(None,), recognised=None)
+        self.__dict__.update(
+            state, prepared={}, last_chance=(None,), recognised=None, answered=None
+        )
 
     # ---- what it holds
 

@@ -5,8 +5,9 @@ batches of the record's own size, and the answers are kept in the record: what w
 nothing the next time, and where no model is at hand, what was not tried is said to be untried.
 """
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +31,7 @@ from .examining import (
 )
 from .fills import Fill
 from .flips import Suggestion, options_of, rising, search_flip, suggest
+from .loop import CHECKPOINT_SECONDS
 from .maps import Maps
 from .reading import Finding, Reading, heading, pending, read_maps
 from .record import Record, Target
@@ -75,7 +77,31 @@ def ask(record: Record, repaints: Sequence[Repaint], model: Any) -> list[NDArray
             except ModelError as error:
                 raise ModelError(f"Failed at a repainted image: {error}.", record) from error
             record.take_answers({one.digest: a for one, a in zip(some, answers, strict=True)})
+            if record.answered is not None:
+                record.answered()
     return [record.answers[one.digest] for one in repaints]
+
+
+@contextmanager
+def answers_saved(
+    record: Record, save: Callable[[], None], seconds: float = CHECKPOINT_SECONDS
+) -> Iterator[None]:
+    """Save what is answered meanwhile every few seconds, and however it ends: it may cost money."""
+    saved_at, n_saved, before = time.monotonic(), len(record.answers), record.answered
+
+    def save_when_due() -> None:
+        nonlocal saved_at, n_saved
+        if time.monotonic() - saved_at >= seconds:
+            save()
+            saved_at, n_saved = time.monotonic(), len(record.answers)
+
+    record.answered = save_when_due
+    try:
+        yield
+    finally:
+        record.answered = before
+        if len(record.answers) > n_saved:
+            save()
 
 
 def conclude(record: Record, script: Generator[Any, Any, Any], model: Any) -> Any:

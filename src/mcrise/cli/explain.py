@@ -98,7 +98,9 @@ def explain(
             grown = known(run(model.view(image), model, brief, there), targets)
             record = follow(folder.keep(grown, checkpoint), quiet or as_json)
     asked = model if trials == "all" else None
-    drawing = folder.draw(record, targets or (None,), estimator, asked, model.notes)
+    drawing = folder.draw(
+        record, targets or (None,), estimator, asked, model.notes, seconds=checkpoint
+    )
     speak(drawing, folder.run, as_json, quiet)
 
 

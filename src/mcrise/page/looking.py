@@ -14,11 +14,12 @@ from ..estimators import DEFAULT, find_estimator
 from ..fills import Fill, parse
 from ..images import png
 from ..maps import Maps
+from ..model import Model
 from ..packing import key_of, pack, reading_json, swatch
 from ..reading import read_maps
 from ..record import Record
 from ..repaints import Repaint, Stroke
-from ..trials import Trial, Tried, try_reading, try_strokes
+from ..trials import Trial, Tried, answers_saved, try_reading, try_strokes
 from .decoding import LONGEST_SIDE
 from .job import OPEN
 from .parameters import (
@@ -154,13 +155,13 @@ async def trials(
     only = [found for found in reading.findings if finding in (None, key_of(found))]
     if finding and not only:
         raise HTTPException(404, "There is no such finding: the reading has changed, load it anew.")
-    answer: Future[Tried] = jobs.call(
-        jobs.get(id).order.model,
-        lambda model: try_reading(record, reading, model, only[0] if finding else None),
-    )
-    tried = await asyncio.wrap_future(answer)
-    await run_in_threadpool(jobs.keep_answers, id, record)
-    return reading_json(tried)
+
+    def tried(model: Model) -> Tried:
+        with answers_saved(record, lambda: jobs.keep_answers(id, record)):
+            return try_reading(record, reading, model, only[0] if finding else None)
+
+    answer: Future[Tried] = jobs.call(jobs.get(id).order.model, tried)
+    return reading_json(await asyncio.wrap_future(answer))
 
 
 # ---- what if
