@@ -33,7 +33,7 @@ LOWERED, RAISED, KEPT = 0.8, 1.2, 0.93  # of the score
 FALL, RISE = 0.05, 0.07  # of the range: the least that counts
 N_BLOCKS, ENOUGH = 19, 15
 N_SHUFFLES = 5
-N_ASKED = 48  # of a model that answers differently each time: its mean counts
+N_ASKED = 128  # of a model that answers differently each time: its mean counts
 
 Paint = str | tuple[int, int, int] | NDArray[np.uint8]  # an array is a picture (H, W, 3)
 Stroke = tuple[Region, Paint]

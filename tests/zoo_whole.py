@@ -871,13 +871,13 @@ def brightest_of_four(rng: Any, size: tuple[int, int]) -> WholePlant:
     for _ in range(4):
         regions.append(draw_region(rng, size, 0.03, 0.055, avoid=regions))
     winner, *rivals = regions
-    put(rng, picture, winner, 255 * colored(rng, float(rng.uniform(0.74, 0.8))))
+    put(rng, picture, winner, 255 * colored(rng, float(rng.uniform(0.8, 0.85))))
     for rival in rivals:
         put(rng, picture, rival, 255 * colored(rng, float(rng.uniform(0.28, 0.36))))
     image, lumas = pixels(picture), [sees_luma(region) for region in regions]
 
     def wins(images: Images) -> Any:
-        odds = np.exp(np.stack([one(images) for one in lumas], axis=1) / 0.065)
+        odds = np.exp(np.stack([one(images) for one in lumas], axis=1) / 0.05)
         return odds[:, 0] / odds.sum(axis=1)
 
     return plant_of(
