@@ -191,7 +191,7 @@ def parse_record(content: bytes) -> Record:
         batch_size=told.whole(meta["batch_size"], 1, CHUNK),
         model=told.text(meta["model"]),
         origin=parse_origin(meta.get("origin", {})),
-        verdict=told.text(meta["verdict"]),
+        verdict=told.text(meta.get("verdict", "")),
         jitter=None if jitter is None else told.number(jitter, low=0, high=2 * LARGEST),
         choice=told.text(meta.get("choice", "")),
     )

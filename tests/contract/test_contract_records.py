@@ -1,0 +1,115 @@
+"""Masks are the same for ever, and records of earlier commits open, go on and keep their answers.
+
+How the records were made is in make_record.py.
+"""
+
+import json
+
+import numpy as np
+import pytest
+from internals import CHUNK, last
+from planted_patches import GREEN, IDENTITY, LABELS, REGION, image, two_patches
+from snapshots import DATA, compare
+
+import mcrise
+from records import RECORDS, describe, masks_text
+
+KNOWN = json.loads((DATA / "records.json").read_text())
+ANSWERED = [name for name in RECORDS if KNOWN[name]["n_answers"]]
+FINDINGS_TRIED = ["773b96f", "bcc8276"]  # d74790c tried less of a finding than is asked since
+
+
+def load(name):
+    return mcrise.load(DATA / "records" / f"{name}.npz")
+
+
+def refuse(images):
+    raise AssertionError("the model was asked, though the record has the answer")
+
+
+def test_masks_are_the_same_for_ever():
+    compare("masks.json", masks_text())
+
+
+def test_there_are_records_of_several_commits():
+    assert sorted(KNOWN) == RECORDS
+    assert len(RECORDS) >= 3
+    assert {KNOWN[name]["mask_prob"] for name in RECORDS} >= {0.1, 0.3, 0.5}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_says_what_it_said_to_the_bit(name):
+    """Smooth maps to the bit only where linear algebra rounds as on the machine of then."""
+    now, known = describe(load(name)), KNOWN[name]
+    for target, values in known.pop("smooth").items():
+        own = f"smooth {target}"
+        if now["maps"].pop(own) != known["maps"].pop(own):
+            np.testing.assert_allclose(now["smooth"][target], values, rtol=1e-3, atol=1e-5)
+    del now["smooth"]
+    assert now == known
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_goes_on_and_ends_as_a_new_run(name):
+    """The model is asked only about masks that are new, and once to be recognized."""
+    record, asked = load(name), []
+    before = {chunk: record.scores[chunk].copy() for chunk in record.chunks}
+
+    def counted(images):
+        asked.append(len(images))
+        return two_patches(images)
+
+    model = mcrise.Model(counted, labels=LABELS, identity=IDENTITY)
+    n_masks = record.n_masks + 2 * CHUNK
+    again = 2 * record.batch_size  # to recognize the model, and how far answers are apart
+    record = last(mcrise.grow(record, model, n_masks=n_masks))
+    assert record.n_masks == n_masks
+    assert 2 * CHUNK <= sum(asked) <= 2 * CHUNK + 1 + again
+    for chunk, scores in before.items():
+        np.testing.assert_array_equal(record.scores[chunk], scores)
+    plan = record.plan
+    fresh = mcrise.explain(
+        image(), model, n_masks=n_masks, mask_prob=plan.mask_prob, seed=plan.seed, fills=plan.fills
+    )
+    for chunk in fresh.chunks:
+        np.testing.assert_array_equal(record.scores[chunk], fresh.scores[chunk])
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_that_is_saved_again_says_the_same(name, tmp_path):
+    record = load(name)
+    record.save(tmp_path / "run.npz")
+    again = mcrise.load(tmp_path / "run.npz")
+    assert describe(again) == describe(record)
+    assert again.answers.keys() == record.answers.keys()
+    assert again.pilot.keys() == record.pilot.keys()
+    assert (again.verdict, again.choice, again.jitter) == (
+        record.verdict,
+        record.choice,
+        record.jitter,
+    )
+
+
+@pytest.mark.parametrize("name", ANSWERED)
+def test_what_was_repainted_is_known_without_a_call(name):
+    """And with it the same patch in all other places."""
+    record = load(name)
+    model = mcrise.Model(refuse, labels=LABELS, identity=IDENTITY)
+    trial = mcrise.repaint(record, model, REGION, mcrise.Solid(GREEN), control=True)
+    painted = image()
+    painted[REGION] = GREEN
+    np.testing.assert_allclose(trial.after, two_patches(painted[None])[0], atol=1e-6)
+    assert trial.control is not None
+    assert len(record.answers) == KNOWN[name]["n_answers"]
+
+
+@pytest.mark.parametrize("name", FINDINGS_TRIED)
+def test_findings_are_tried_without_a_call(name):
+    """The one finding is the red patch, and confirmed."""
+    record = load(name)
+    model = mcrise.Model(refuse, labels=LABELS, identity=IDENTITY)
+    tried = mcrise.try_reading(record, mcrise.read_maps(record), model)
+    (verdict,) = tried.verdicts
+    assert verdict.confirmed
+    assert (verdict.finding.region & REGION).sum() > 0.7 * verdict.finding.region.sum()
+    assert len(record.answers) == KNOWN[name]["n_answers"]
