@@ -173,8 +173,7 @@ def paint(pixels: Pixels, weight: NDArray[Any], fill: NDArray[Any]) -> Pixels:
 def ask(model: Model, pictures: Sequence[Pixels]) -> NDArray[np.float32]:
     """The scores (N, C) of pictures, in batches."""
     parts = [
-        model(np.stack(pictures[start : start + BATCH]))
-        for start in range(0, len(pictures), BATCH)
+        model(np.stack(pictures[start : start + BATCH])) for start in range(0, len(pictures), BATCH)
     ]
     return np.concatenate(parts)
 
@@ -214,7 +213,9 @@ def answers_of(name: str, model: Model, image: Image, cache: Path) -> Answers:
         predicted = int(untouched.argmax())
         says, score, truth_score = [], [], []
         for start in range(0, len(blocks), BATCH // len(COLORS)):
-            scores = model(np.stack(list(painted(pixels, blocks[start : start + BATCH // len(COLORS)]))))
+            scores = model(
+                np.stack(list(painted(pixels, blocks[start : start + BATCH // len(COLORS)])))
+            )
             says.append(scores.argmax(axis=1))
             score.append(scores[:, predicted])
             truth_score.append(scores[:, image.truth])
