@@ -118,8 +118,8 @@ def places_of(explanation: mcrise.Tried) -> list[Place]:
     """Each region and color that is said to lower or raise the score."""
     image = explanation.reading.maps.image
     found = []
-    for verdict in explanation.verdicts:
-        for claim in verdict.claims if verdict else ():
+    for verdict in filter(None, explanation.verdicts):
+        for claim in verdict.claims:
             if claim.kind not in ("lowers", "raises"):
                 continue
             for fill in claim.fills:

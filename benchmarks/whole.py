@@ -21,15 +21,18 @@ tables and writes benchmarks/results/whole-SET-PART.json.
 """
 
 import argparse
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 from numpy.typing import NDArray
 
-import exhaustive as judge  # before NumPy: it sets the number of threads
+import exhaustive as judge
 from exhaustive import COLORS, Answers, Image, Pixels, Region, ask, dot, paint
 from mcrise import Model
 from reported import Place, Report, Statement, report_on, way_to
@@ -414,7 +417,8 @@ def look(name: str, model: Model, given: Any) -> dict[str, list[dict[str, Any]]]
         known["judge"] = known_row(name, model, images, given)
     if not {"places", "truth", "calls"} & set(given.part):
         return known
-    named, true, calls, n_places = [], [], [], []
+    named, true, n_places = [], [], []
+    calls: list[dict[str, Any]] = []
     for n, image in enumerate(images):
         answers = judge.answers_of(name, model, image, given.cache)
         pixels, told = judge.shown(model, image), report_on(image.path, model)
