@@ -17,7 +17,8 @@ judge   what the exhaustive search alone knows, of right and of wrong images
 
 A place counts if its own trial verified it and it is at most a sixth of the image. A block is named
 if half of it lies on places of the same direction. Intervals are over images (bootstrap). Prints
-tables and writes benchmarks/results/whole-SET-PART.json.
+tables and writes benchmarks/results/whole-SET-PART.json; the names of networks follow where only
+some are asked for.
 """
 
 import argparse
@@ -514,9 +515,10 @@ def main() -> None:
             rows[part].append(row)
             cases[part][name] = detail["cases"]
     seconds = time.process_time() - started
+    some = [] if given.networks == parser.get_default("networks") else given.networks.split(",")
     for part in rows:
         about = {"set": given.set, "images": given.images, "cpu_seconds": seconds}
-        report(f"whole-{given.set}-{part}", rows[part], **about, cases=cases[part])
+        report("-".join(["whole", given.set, part, *some]), rows[part], **about, cases=cases[part])
 
 
 if __name__ == "__main__":
