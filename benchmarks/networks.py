@@ -10,17 +10,17 @@ HERE = Path(__file__).resolve().parent
 CACHE = HERE / "cache"
 
 
-def embedded() -> Model:
+def embedded(threads: int | None = None) -> Model:
     """The traffic-sign network that ships with mcrise: 43 classes, 96 x 96."""
-    return load_model("demo")
+    return load_model("demo", threads=threads)
 
 
-def second_seed() -> Model:
+def second_seed(threads: int | None = None) -> Model:
     """The same network trained from another seed."""
-    return load_model(HERE / "models" / "gtsrb-seed1.onnx")
+    return load_model(HERE / "models" / "gtsrb-seed1.onnx", threads=threads)
 
 
-def efficientnet(labels: Sequence[str] | None = None) -> Model:
+def efficientnet(labels: Sequence[str] | None = None, threads: int | None = None) -> Model:
     """EfficientNet-lite0 with its published weights: 1000 classes, 224 x 224.
 
     Exported to ONNX on first use, so that the runtime is the same for all networks.
@@ -28,7 +28,9 @@ def efficientnet(labels: Sequence[str] | None = None) -> Model:
     path = CACHE / "efficientnet-lite0.onnx"
     if not path.exists():
         export_efficientnet(path)
-    return load_model(path, short_side=256, mean=0.5, std=0.5, softmax=True, labels=labels)
+    return load_model(
+        path, short_side=256, mean=0.5, std=0.5, softmax=True, labels=labels, threads=threads
+    )
 
 
 def export_efficientnet(path: Path) -> None:
