@@ -140,7 +140,7 @@ def read_maps(
     regions = find_regions(maps.values, chance.values, chance.limit, record.plan.cell)
     found = [describe(maps, region, direction) for region, direction in regions]
     found.sort(key=lambda finding: -abs(finding.strongest.value))
-    maps = replace(maps, beyond=np.abs(chance.values) > chance.limit)
+    maps = replace(maps, beyond=np.abs(chance.values) > chance.limit, limit=chance.limit)
     return Reading(maps, chance.limit, tuple(found), pending(maps, found, chance.limit))
 
 
