@@ -54,6 +54,7 @@ class Maps(ByContent):
     notes: tuple[str, ...] = ()  # what to know before reading the maps
     beyond: NDArray[np.bool_] | None = None  # (K, H, W) what exceeds chance; None: ask `test`
     limit: float | None = None  # what chance exceeds in one map of twenty, in units of score
+    other_tested: bool = False  # whether these were too noisy or shrunken, and centered maps were
     test: "Callable[[], Chance] | None" = field(default=None, compare=False)  # asked when drawn
 
     def __getstate__(self) -> dict[str, Any]:
@@ -121,8 +122,16 @@ class Maps(ByContent):
         """The same maps, with what exceeds chance in them: the rule that findings use."""
         if not self.diverging or self.beyond is not None or self.test is None:
             return self
-        chance = self.test()
-        return replace(self, beyond=np.abs(chance.values) > chance.limit, limit=chance.limit)
+        return self.beside(self.test())
+
+    def beside(self, chance: "Chance") -> "Maps":
+        """The same maps, with what exceeds chance in them."""
+        return replace(
+            self,
+            beyond=np.abs(chance.values) > chance.limit,
+            limit=chance.limit,
+            other_tested=not np.array_equal(chance.values, self.values),
+        )
 
     @property
     def faint(self) -> str:
@@ -173,7 +182,11 @@ def pale_areas(rows: Sequence[Maps]) -> str:
     tested = [maps.tested() for maps in rows if maps.diverging]
     if not tested:
         return ""
-    limits = {maps.label: f"±{maps.limit:.2g}" for maps in tested if maps.limit is not None}
+    limits = {
+        maps.label: f"±{maps.limit:.2g}{' in the centered maps' * maps.other_tested}"
+        for maps in tested
+        if maps.limit is not None
+    }
     if len(limits) < len(tested):  # mean maps: of each place its own
         return "Pale areas could be chance."
     told = [f"{limit} for {label}" for label, limit in limits.items()]

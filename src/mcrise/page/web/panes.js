@@ -21,7 +21,7 @@ export function hint(rows) {
   const [maps] = rows;
   if (!maps.diverging) return "Each value is the mean score where that place is kept: only differences within the map count. Findings are read from the smooth maps.";
   const several = rows.length > 1, deed = maps.per_fill ? "painting this place with that color" : "keeping this place, rather than painting it with any of the colors,";
-  const limits = rows.map(({ label, limit }) => `±${limit.toPrecision(2)}${several ? ` for ${label}` : ""}`);
+  const limits = rows.map(({ label, limit, tested_step: other }) => `±${limit.toPrecision(2)}${other ? " in the centered maps" : ""}${several ? ` for ${label}` : ""}`);
   const last = rows.length > 2 ? ` The last row is the first less the second: orange where ${maps.per_fill ? "painting" : "keeping"} does more for the first.` : "";
   return `Orange: ${deed} raises the score; purple: lowers it.${last} Pale areas (below ${limits.join(", ")}) could be chance; the contour is their edge.`;
 }
