@@ -219,7 +219,7 @@ def test_the_same_picture_is_asked_of_another_model_under_the_same_masks(client,
 
 def test_two_models_differ_on_the_page_as_diff_says(tmp_path):
     """Under the same masks, whose noise both share: the maps of `mcrise diff` and its limit."""
-    other = Model(PatchModel(slice(12, 20), slice(4, 12)), labels=("a", "b"), identity="other")
+    other = Model(PatchModel(slice(12, 20), slice(4, 12)), labels=PLANTED.labels, identity="other")
     with (
         closing(Jobs(tmp_path / "data", {"planted": PLANTED, "other": other})) as jobs,
         TestClient(create_app(jobs), base_url="http://127.0.0.1:8700") as client,
