@@ -23,6 +23,8 @@ from starlette.testclient import TestClient
 import mcrise
 from api import generated_requests
 from mcrise import fills
+from mcrise.auditing.looking import energies, half_maps
+from mcrise.auditing.runs import compare_runs
 from mcrise.brief import Brief
 from mcrise.cli.serve import load_models
 from mcrise.model import Model
@@ -215,6 +217,27 @@ def test_the_same_picture_is_asked_of_another_model_under_the_same_masks(client,
     assert "leave one out" in both.json()["detail"]
 
 
+def test_two_models_differ_on_the_page_as_diff_says(tmp_path):
+    """Under the same masks, whose noise both share: the maps of `mcrise diff` and its limit."""
+    other = Model(PatchModel(slice(12, 20), slice(4, 12)), labels=PLANTED.labels, identity="other")
+    with (
+        closing(Jobs(tmp_path / "data", {"planted": PLANTED, "other": other})) as jobs,
+        TestClient(create_app(jobs), base_url="http://127.0.0.1:8700") as client,
+    ):
+        one = finished(client, jobs, mask_prob=0.3, model="planted")
+        two = client.post("/api/jobs", params={"like": one, "model": "other"}).json()["id"]
+        wait(lambda: jobs.get(two).state == "done")
+        asked = {"target": 0, "less": two, "less_target": 0, "estimator": "centered"}
+        told, values, se = unpacked(client.get(f"/api/jobs/{one}/maps", params=asked).content)
+        expected = compare_runs(jobs.record(two), jobs.record(one), 0, "centered").comparison
+        refused = client.get(f"/api/jobs/{one}/maps", params={**asked, "against": 1})
+    maps = expected.difference.maps
+    np.testing.assert_allclose(values, maps.values, atol=np.abs(maps.values).max() / 3e4)
+    np.testing.assert_allclose(se, maps.se, atol=maps.se.max() / 3e4)
+    assert told["limit"] == pytest.approx(expected.difference.limit)
+    assert refused.status_code == 400
+
+
 def test_cards_tell_prediction_truth_and_mean_effects_and_leave_out_what_is_not_there(client, jobs):
     id = finished(client, jobs, name="not_red/7.png", mask_prob=0.4)
     told = client.get(f"/api/cards?ids={id},0123456789abcdef").json()
@@ -226,7 +249,9 @@ def test_cards_tell_prediction_truth_and_mean_effects_and_leave_out_what_is_not_
     effects = [fill["effect"] for fill in card["fills"]]
     np.testing.assert_allclose(effects, maps.values.mean(axis=(1, 2)), atol=1e-6)
     np.testing.assert_allclose(np.mean(card["maps"], axis=(1, 2)), effects, atol=1e-4)  # 24 x 32
-    assert 0 <= card["color_share"] <= 1
+    # As an audit of this image would have it: of energies that two halves of the masks agree on.
+    presence, color = energies(*half_maps(record, 1))
+    assert card["color_share"] == pytest.approx(np.clip(color / (presence + color), 0, 1))
 
 
 def test_downloads_are_named_after_picture_model_and_class(client, jobs):

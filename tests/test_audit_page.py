@@ -1,6 +1,8 @@
 """`audit.html`: one file that asks nobody, shows all classes, and opens images when served."""
 
+import base64
 import functools
+import io
 import json
 import os
 import re
@@ -8,13 +10,16 @@ import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import sync_playwright
 from starlette.testclient import TestClient
 
 import mcrise
 from mcrise.auditing import page as audit_page
 from mcrise.auditing import tables
+from mcrise.auditing.figures import read_figures
 from mcrise.auditing.page import render
 from mcrise.model import Model
 from mcrise.page.app import create_app
@@ -66,6 +71,34 @@ def test_the_page_tells_each_class_its_figures_and_its_images(folder):
     assert "taken for keep left." in seen.text
     sortable = [float(x) for x in re.findall(r'<td data-sort="([-\d.]+)"', text)]
     assert len(sortable) == 4 * 7  # classes and all of them, by column
+
+
+def mean_map(text, target, fill):
+    """A mean map of a class as the page shows it: (R, R, 3) in 0..1."""
+    part = text.split(f'id="class-{target}"')[1].split("</details>")[0]
+    content = re.search(rf'base64,([^"]+)" alt="{fill}: mean map"', part)[1]
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(content))).convert("RGB")) / 255
+
+
+def test_mean_maps_are_pale_where_the_class_findings_would_be_chance(folder):
+    """The mean image is gray; a map near zero is white, at 0.35 of 0.9 or else of 0.25."""
+    text = render(folder)
+    gray = 0.35 + 0.65 * 100 / 255
+    pale = 0.35 * 0.25 * 0.97 + (1 - 0.35 * 0.25) * gray
+    stop, few = mean_map(text, 0, "red"), mean_map(text, 2, "red")
+    assert np.median(stop[:8]) == pytest.approx(pale, abs=0.02)  # nothing but noise
+    # What is planted in the middle of all classes: found in one, and of five images not testable.
+    assert np.ptp(stop[14:18, 14:18], axis=2).mean() > 2 * np.ptp(few[14:18, 14:18], axis=2).mean()
+    limit = read_figures(folder).threshold
+    assert f"Pale areas (|z| below {limit:.1f}) could be chance." in Seen(text).text
+    assert "standard errors" not in Seen(text).text
+
+
+def test_the_page_of_few_images_says_so_and_no_number_that_is_none(tmp_path):
+    text = Seen(render(write_audit(tmp_path / "few", [planted_looks(0, n=5)]))).text
+    assert not re.search(r"\bnan\b", text)
+    assert "All areas are pale: no class has enough images to rule out chance." in text
+    assert "none: no class has the 12 images that findings need" in text
 
 
 def test_the_page_asks_nobody_and_runs_only_what_is_its_own(folder):

@@ -1005,7 +1005,9 @@ def test_between_two_runs_of_one_picture_nothing_is_beyond_chance(page, tmp_path
         expect(page.locator("#stage figure")).to_have_count(5)
         limits = [jobs.record(job.id).chance(jobs.record(job.id).maps()).limit for job in made]
         for limit in (*limits, np.hypot(*limits)):
-            expect(page.locator("#hint")).to_contain_text(f": {float(limit):#.2g}")
+            expect(page.locator("#hint")).to_contain_text(
+                f"±{float(limit):#.2g} in the centered maps for "
+            )
         edges = page.locator("#stage .map .contour:not(.under)")
         for panel in page.locator("#colors .strip").first.locator(".panel").all():
             panel.click()

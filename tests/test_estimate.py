@@ -272,3 +272,19 @@ def test_with_few_masks_an_interval_of_95_percent_is_wider_than_for_many_and_cov
         by_many.append((apart <= SURE_SE * maps.se).mean())
     assert 0.93 <= np.mean(inside) <= 0.98
     assert np.mean(by_many) < 0.92
+
+
+@pytest.mark.parametrize("mask_prob", [0.1, 0.3, 0.5])
+def test_the_error_of_rise_is_relative_to_what_differs_in_its_map_not_to_its_level(mask_prob):
+    """Against E[score] - p mean_k E[score | k] - E[score | kept], by the centered maps of many."""
+    model, image = PatchModel(slice(2, 14), slice(2, 14)), np.zeros((24, 24, 3), np.uint8)
+    image[..., 0] = 255
+    asked = {"mask_prob": mask_prob, "grid": 4, "scores": "any", "fills": "blue,black"}
+    many = mcrise.explain(image, model, n_masks=8192, seed=9, **asked)
+    exact = many.scores_of(0).mean() - mask_prob * many.maps(0, "centered").values.mean(axis=0)
+    real, told = [], []
+    for seed in range(3):
+        maps = mcrise.explain(image, model, n_masks=2048, seed=seed, **asked).maps(0, "rise")
+        real.append(np.sqrt(np.square(maps.values[0] - exact).mean()) / exact.std())
+        told.append(maps.relative_error)
+    assert 0.5 < np.median(told) / np.mean(real) < 2.5

@@ -1,3 +1,4 @@
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -37,21 +38,63 @@ def test_each_fill_heads_its_panel_and_each_class_its_row(record):
     assert titles == ["red", "red", "blur:2", "#00ff7f", "not red"]
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["chance", "own interval"])
-def test_what_chance_may_show_is_faint_or_else_what_lies_within_its_own_95_percent(record, known):
-    maps = record.maps(0)
-    values = np.full_like(maps.values, 0.8)
-    se = np.full_like(values, 0.405)  # 1.96 of them are less than the value, two are more
-    beyond = np.ones(values.shape, bool)
-    if known:
-        beyond[:, :, 1] = False
-    else:
-        se[:, :, 1] = 0.41
-    image = np.full_like(maps.image, 128)
-    maps = replace(maps, values=values, se=se, image=image, beyond=beyond if known else None)
-    sure, unsure = drawn(maps, 0, UNIT)[0, :2]
-    gray = drawn(replace(maps, values=0 * values), 0, UNIT)[0, 0]
-    assert np.abs(unsure - gray).sum() < 0.5 * np.abs(sure - gray).sum()
+def as_found(record, maps, k, scale):
+    """Map k as it is to be drawn: strong where it exceeds what findings have to exceed."""
+    chance = record.chance(maps)
+    opacity = np.where(np.abs(chance.values[k]) > chance.limit, 0.9, 0.25)
+    opacity = opacity * np.clip(np.abs(maps.values[k]) / (0.25 * scale.high), 0.35, 1)
+    gray = 0.35 + 0.65 * (maps.image / 255 @ [0.299, 0.587, 0.114])
+    return opacity[..., None] * scale.colors(maps.values[k]) + ((1 - opacity) * gray)[..., None]
+
+
+@pytest.mark.parametrize("estimator", ["smooth", "centered", "paper", "debiased"])
+def test_pale_is_what_findings_take_for_chance_whoever_draws_the_map(record, estimator):
+    maps = record.maps(0, estimator)
+    scale = scale_for([maps])
+    expected = as_found(record, maps, 0, scale)
+    np.testing.assert_allclose(drawn(maps, 0, scale), expected, atol=0.02)
+    alone = maps.plot()
+    np.testing.assert_allclose(shown(alone)[1], expected, atol=0.02)
+    of = "" if estimator == "centered" else " in the centered maps"  # two classes are too few
+    words = f"Pale areas (below ±{record.chance(maps).limit:.2g}{of}) could be chance."
+    assert alone.get_supxlabel() == words
+    assert words in maps._repr_html_()
+    copied = pickle.loads(pickle.dumps(maps))  # of which no record is asked any more
+    np.testing.assert_array_equal(drawn(copied, 0, scale), drawn(maps, 0, scale))
+    assert copied == maps.tested()
+
+
+def test_masks_that_come_after_maps_do_not_change_what_is_pale(record):
+    grown = replace(record, scores=dict(record.scores))
+    maps = grown.maps(0, "centered")
+    grown.add(4, np.tile(np.float32([0.9, 0.1]), (64, 1)))
+    before = record.chance(record.maps(0, "centered"))
+    assert maps.tested().limit == before.limit != grown.chance(maps).limit
+
+
+def test_all_rows_of_a_comparison_are_pale_by_one_rule(record):
+    """On the classes themselves by their limits, not by their own intervals."""
+    comparison = compare(record, 1, 0)
+    rows = [comparison.wanted, comparison.given, comparison.difference.maps]
+    figure = plots.plot_comparison(comparison)
+    pictures, scale = shown(figure), scale_for(rows)
+    pictures = [one for one in pictures if one.shape == (24, 32, 3)]
+    for row, maps in enumerate(rows):
+        for k in range(3):
+            expected = as_found(record, maps, k, scale)
+            np.testing.assert_allclose(pictures[4 * row + 1 + k], expected, atol=0.02)
+    limits = [f"±{record.chance(maps).limit:.2g} in the centered maps" for maps in rows]
+    assert all(limit in figure.get_supxlabel() for limit in limits)
+
+
+def test_maps_that_nobody_tested_are_pale(record):
+    maps = replace(record.maps(0), test=None)
+    scale = scale_for([maps])
+    strong = drawn(replace(maps, beyond=np.ones(maps.values.shape, bool)), 0, scale)
+    pale = drawn(replace(maps, beyond=np.zeros(maps.values.shape, bool)), 0, scale)
+    np.testing.assert_array_equal(drawn(maps, 0, scale), pale)
+    assert np.abs(strong - pale).max() > 0.2
+    assert maps.faint == "Pale areas could be chance."
 
 
 def shown(figure):

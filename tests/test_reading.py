@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -5,7 +7,7 @@ import mcrise
 from mcrise.chance import chance_limit
 from mcrise.masks import Masks, Plan
 from mcrise.reading import place_of, read_maps
-from planted import constant_model, draw_many, estimated
+from planted import constant_model, draw_many, estimated, photo
 from planted_reading import (
     CENTER,
     CORNER,
@@ -165,3 +167,26 @@ def test_a_map_over_all_fills_cannot_be_read():
     record = mcrise.explain(GRAY, constant_model, n_masks=64)
     with pytest.raises(mcrise.InputError, match="one map over all fills"):
         read_maps(record, estimator="rise")
+
+
+@pytest.mark.parametrize("mask_prob", [0.1, 0.3, 0.5])
+@pytest.mark.parametrize("estimator", ["paper", "centered", "smooth"])
+def test_no_finding_has_an_interval_that_holds_zero(mask_prob, estimator):
+    """A small effect on a high score: the noise of `paper` grows with the score itself."""
+
+    def model(images):
+        score = 0.6 + 0.3 * images[:, 4:12, 4:12, 0].mean(axis=(1, 2)) / 255
+        return np.stack([score, 1 - score], axis=1)
+
+    for n_masks in (64, 128, 256):
+        record = mcrise.explain(photo(24, 24), model, n_masks=n_masks, mask_prob=mask_prob, grid=4)
+        reading = read_maps(record, 0, estimator)
+        for effect in (finding.strongest for finding in reading.findings):
+            assert abs(effect.value) > effect.margin
+        left = read_maps(record, 0, estimator, unsure=True).findings  # to be tried
+        hidden = [one for one in left if one not in reading.findings]
+        assert not any(one.is_sure for one in hidden)
+        shown = re.search(r"effects below ([\d.e-]+)", reading.pending)[1]
+        assert float(shown) >= max(
+            [0.95 * reading.limit, *(0.95 * abs(one.strongest.value) for one in hidden)]
+        )

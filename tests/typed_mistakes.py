@@ -2,6 +2,7 @@
 
 import mcrise
 from mcrise import Record, Solid, explain, load_model
+from mcrise.plots import overlay, scale_for
 
 
 def predict(images: object) -> list[list[float]]:
@@ -33,3 +34,5 @@ mcrise.measure(record, predict, metrics=3)  # expect error
 mcrise.run_study("images", predict)  # expect error
 mcrise.merge(record)  # expect error
 Solid("red")  # expect error
+maps = record.maps()
+overlay(maps.image, maps.values, maps.se, 0, scale_for([maps]))  # expect error

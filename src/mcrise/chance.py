@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .estimate import blur_by_cell, centers, contrast, drawing_shape
+from .estimate import Formula, blur_by_cell, centers, contrast, drawing_shape
 from .masks import Masks, Plan
 
 N_SHUFFLES = 200
@@ -20,7 +20,11 @@ TINIEST = 1e-6  # of the range of scores: rounding alone may show less
 
 
 def chance_limit(
-    plan: Plan, masks: Masks, scores: NDArray[np.float64], least: float = TINIEST
+    plan: Plan,
+    masks: Masks,
+    scores: NDArray[np.float64],
+    least: float = TINIEST,
+    formula: Formula = contrast,
 ) -> float:
     """The 95 % point of the largest |value| of the centered maps if scores ignored the masks.
 
@@ -44,5 +48,5 @@ def chance_limit(
         sums = (cells.T @ shuffle(some, axis=1).T).T.astype(np.float64)  # (20, pixels)
         means = blur_by_cell(coarse, sums.reshape(-1, *shape[1:]))
         for one in means.reshape(20, shape[0], *coarse.size):
-            largest.append(float(np.abs(contrast(coarse, one, 0.0)).max()))
+            largest.append(float(np.abs(formula(coarse, one, 0.0)).max()))
     return max(float(np.quantile(largest, CONFIDENCE)), least)

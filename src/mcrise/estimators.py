@@ -28,6 +28,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import plugins
 from .chance import chance_limit
 from .errors import InputError, PluginError
@@ -103,15 +106,16 @@ class ByFormula:
     center: bool = False
 
     def maps(self, column: Column) -> Estimate:
-        scores = centered(column.scores) if self.center else column.scores
-        return Estimate(*estimate(self.sample.plan, self.sample.masks, scores, self.formula))
+        return self.estimate(centered(column.scores) if self.center else column.scores)
 
-    def chance(self, column: Column) -> Chance | None:
-        if not self.center:
-            return None  # its noise grows with the mean of the scores, which says nothing
-        sample = self.sample
-        limit = chance_limit(sample.plan, sample.masks, column.scores, column.least)
-        return Chance(limit, self.maps(column).values)
+    def chance(self, column: Column) -> Chance:
+        """Of centered scores: other noise grows with the mean of the scores, which says nothing."""
+        plan, masks = self.sample.plan, self.sample.masks
+        limit = chance_limit(plan, masks, column.scores, column.least, self.formula)
+        return Chance(limit, self.estimate(centered(column.scores)).values)
+
+    def estimate(self, scores: NDArray[np.float64]) -> Estimate:
+        return Estimate(*estimate(self.sample.plan, self.sample.masks, scores, self.formula))
 
 
 def prepare_smooth(sample: Sample) -> Prepared:

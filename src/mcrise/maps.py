@@ -1,7 +1,8 @@
 """Maps: what an estimator makes of a record for one class, in units of score."""
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from .raster import LARGE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from .sample import Chance
 
 SURE_SE = 1.96  # standard errors: half of a 95 % interval, which is what ± stands for everywhere
 SETTLED = 256  # masks, from which on `smooth` knows its errors well enough
@@ -49,7 +52,14 @@ class Maps(ByContent):
     diverging: bool = True  # whether zero is a value of its own, or only another value
     against: int | None = None  # the class whose score was taken off, if any
     notes: tuple[str, ...] = ()  # what to know before reading the maps
-    beyond: NDArray[np.bool_] | None = None  # (K, H, W) what exceeds chance; None: was not asked
+    beyond: NDArray[np.bool_] | None = None  # (K, H, W) what exceeds chance; None: ask `test`
+    limit: float | None = None  # what chance exceeds in one map of twenty, in units of score
+    other_tested: bool = False  # whether these were too noisy or shrunken, and centered maps were
+    test: "Callable[[], Chance] | None" = field(default=None, compare=False)  # asked when drawn
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a pickle: the answer of the test instead of the run that it is asked of."""
+        return {**vars(self.tested()), "test": None}
 
     def __repr__(self) -> str:
         error = self.relative_error
@@ -67,9 +77,15 @@ class Maps(ByContent):
 
     @property
     def relative_error(self) -> float:
-        """The noise in the maps over the signal in them; infinite if there is no signal to see."""
+        """The noise in the maps over the signal in them; infinite if there is no signal to see.
+
+        Where zero is only another value, the signal is what differs from place to place.
+        """
         noise = mean_square(self.se)
         signal = mean_square(self.values) - noise
+        if not self.diverging:
+            levels = self.values.mean(axis=(1, 2), dtype=np.float64)
+            signal -= float(np.mean(np.square(levels)))
         if noise == 0:
             return 0.0
         return math.sqrt(noise / signal) if signal > 0 else math.inf
@@ -93,20 +109,34 @@ class Maps(ByContent):
         every = thinning(self.image.shape, most)
         if every == 1:
             return self
+        known = self.tested()
         return replace(
-            self,
+            known,
             values=self.values[:, ::every, ::every],
             se=self.se[:, ::every, ::every],
             image=thinned(self.image, every),
-            beyond=None if self.beyond is None else self.beyond[:, ::every, ::every],
+            beyond=None if known.beyond is None else known.beyond[:, ::every, ::every],
+        )
+
+    def tested(self) -> "Maps":
+        """The same maps, with what exceeds chance in them: the rule that findings use."""
+        if not self.diverging or self.beyond is not None or self.test is None:
+            return self
+        return self.beside(self.test())
+
+    def beside(self, chance: "Chance") -> "Maps":
+        """The same maps, with what exceeds chance in them."""
+        return replace(
+            self,
+            beyond=np.abs(chance.values) > chance.limit,
+            limit=chance.limit,
+            other_tested=not np.array_equal(chance.values, self.values),
         )
 
     @property
     def faint(self) -> str:
-        """What is drawn faintly, in words."""
-        if self.beyond is None:
-            return "within its 95 % interval"
-        return "within what chance alone would show"
+        """What is drawn faintly, as a sentence; empty where nothing is."""
+        return pale_areas([self])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -145,6 +175,23 @@ class Maps(ByContent):
         from .report import maps_html
 
         return maps_html(self)
+
+
+def pale_areas(rows: Sequence[Maps]) -> str:
+    """`Pale areas (below ±0.057) could be chance.`: what is drawn faintly in maps of a figure."""
+    tested = [maps.tested() for maps in rows if maps.diverging]
+    if not tested:
+        return ""
+    limits = {
+        maps.label: f"±{maps.limit:.2g}{' in the centered maps' * maps.other_tested}"
+        for maps in tested
+        if maps.limit is not None
+    }
+    if len(limits) < len(tested):  # mean maps: of each place its own
+        return "Pale areas could be chance."
+    told = [f"{limit} for {label}" for label, limit in limits.items()]
+    below = ", ".join(told) if len({*limits.values()}) > 1 else next(iter(limits.values()))
+    return f"Pale areas (below {below}) could be chance."
 
 
 def mean_square(maps: NDArray[np.float32]) -> float:

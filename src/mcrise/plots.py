@@ -22,7 +22,7 @@ from .escapes import one_line, visible
 from .files import write_atomically
 from .fills import LUMA, Fill
 from .images import covered, thinned, thinning, unit_float
-from .maps import Maps
+from .maps import Maps, pale_areas
 from .metrics import METRICS, Curve
 from .reading import Finding
 from .record import Record
@@ -89,9 +89,10 @@ def plot_maps(
 ) -> Figure:
     """The image, then one panel per fill; several classes stand above each other.
 
-    All panels share one scale. Faint is what chance alone may show, as far as that is known, or
-    what lies within its own 95 % interval. `names` head the rows as they are, instead of labels.
+    All panels share one scale. Faint is what chance alone may show, by the rule of findings.
+    `names` head the rows as they are, instead of labels.
     """
+    rows = [maps.tested() for maps in rows]
     n_panels = 1 + max(len(maps.values) for maps in rows)
     figure, axes = panels(len(rows), n_panels, rows[0].image)
     scale = scale_for(rows, vmax, cmap)
@@ -103,6 +104,7 @@ def plot_maps(
             if line == 0 or rows[0].names != maps.names:
                 head(axis, maps, k)
     colorbar(figure, axes, scale, rows[0].unit)
+    caption(figure, rows)
     return figure
 
 
@@ -129,6 +131,7 @@ def plot_rise(rise: Maps, debiased: Maps) -> Figure:
         axes[0, panel].imshow(drawn(maps, 0, scale))
         axes[0, panel].set_title(["RISE", "debiased RISE"][panel - 1], fontsize=9)
         colorbar(figure, axes[:, panel : panel + 1], scale, unit)
+    caption(figure, [debiased])
     return figure
 
 
@@ -143,7 +146,9 @@ def plot_methods(rows: Sequence[tuple[NDArray[Any], Maps, Maps]]) -> Figure:
         show_image(line[0], maps.image, short(maps.label, 20))
         most = scale_of([weights])
         own = Scale(-most, most, DIVERGING)
-        line[1].imshow(overlay(maps.image, weights, np.ones(weights.shape, bool), own))
+        line[1].imshow(
+            overlay(maps.image, weights[None], np.ones((1, *weights.shape), bool), 0, own)
+        )
         colorbar(figure, line[1:2], own, "LIME's weight")
         for first, some in ((2, rise), (3, maps)):
             scale = scale_for([some])
@@ -215,6 +220,7 @@ def plot_match(maps: Maps, match: NDArray[Any], name: str) -> Figure:
         axes[0, 2 + panel].imshow(drawn(maps, panel, scale))
         head(axes[0, 2 + panel], maps, panel)
     colorbar(figure, axes, scale, maps.unit)
+    caption(figure, [maps])
     return figure
 
 
@@ -324,24 +330,30 @@ def drawn(maps: Maps, k: int, scale: Scale) -> NDArray[np.float32]:
 
     Of a large map, fewer pixels.
     """
-    maps = maps.thinned(MOST_SIDE)
+    maps = maps.tested().thinned(MOST_SIDE)
     if not maps.diverging:
         return scale.colors(maps.values[k])
-    own = np.abs(maps.values[k]) > maps.sure_se * maps.se[k]
-    return overlay(
-        maps.image, maps.values[k], own if maps.beyond is None else maps.beyond[k], scale
-    )
+    # What nobody tested could be chance.
+    beyond = np.zeros(maps.values.shape, bool) if maps.beyond is None else maps.beyond
+    return overlay(maps.image, maps.values, beyond, k, scale)
 
 
 def overlay(
-    image: NDArray[Any], values: NDArray[np.float32], sure: NDArray[np.bool_], scale: Scale
+    image: NDArray[Any],
+    values: NDArray[np.float32],
+    beyond: NDArray[np.bool_],
+    k: int,
+    scale: Scale,
 ) -> NDArray[np.float32]:
-    """A map (H, W) in color over the image in gray, as pixels (H, W, 3) in 0..1."""
+    """Map k of some (K, H, W) in color over the image in gray, as pixels (H, W, 3) in 0..1.
+
+    All of them are taken, since one alone has no type: `values[k]` and `se[k]` are Any to mypy.
+    """
     gray = 0.35 + 0.65 * (unit_float(image) @ LUMA)  # lifted, so that colors stay visible
-    opacity = np.where(sure, STRONG, FAINT)
+    opacity = np.where(beyond[k], STRONG, FAINT)
     # Near zero the map is white: let the image through there, so that one sees what is where.
-    opacity = opacity * np.clip(np.abs(values) / (0.25 * scale.high), 0.35, 1)
-    mix = opacity[..., None] * scale.colors(values) + (1 - opacity[..., None]) * gray[..., None]
+    opacity = opacity * np.clip(np.abs(values[k]) / (0.25 * scale.high), 0.35, 1)
+    mix = opacity[..., None] * scale.colors(values[k]) + (1 - opacity[..., None]) * gray[..., None]
     return np.asarray(mix, np.float32)
 
 
@@ -378,6 +390,12 @@ def colorbar(figure: Any, axes: NDArray[Any], scale: Scale, label: str) -> None:
     bar.set_label(label, fontsize=8)
     plain(bar.ax.yaxis.label)
     bar.ax.tick_params(labelsize=8)
+
+
+def caption(figure: Figure, rows: Sequence[Maps]) -> None:
+    """Say below a figure what is drawn faintly in it."""
+    if words := pale_areas(rows):
+        plain(figure.supxlabel(words, fontsize=7))
 
 
 def plain(text: Text) -> None:

@@ -8,7 +8,7 @@ is only known by trying. So a sentence here is about the map and says that it is
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,11 @@ class Finding(ByContent):
     @property
     def strongest(self) -> Effect:
         return max(self.effects, key=lambda effect: self.direction * effect.value)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval of the strongest effect leaves out zero."""
+        return abs(self.strongest.value) > self.strongest.margin
 
     def effect(self, fill: Fill) -> float:
         """Of one fill."""
@@ -124,11 +129,16 @@ def heading(maps: Maps) -> str:
 
 
 def read_maps(
-    record: Record, target: Target = None, estimator: str = DEFAULT, against: Target = None
+    record: Record,
+    target: Target = None,
+    estimator: str = DEFAULT,
+    against: Target = None,
+    unsure: bool = False,
 ) -> Reading:
     """Read the maps of one class: its index or label, or None for the image's top class.
 
-    With `against`, those of its score less that of this other class.
+    With `against`, those of its score less that of this other class. With `unsure`, also regions
+    that exceed chance but whose effect has an interval that holds zero: to be tested by repainting.
     """
     maps = record.maps(target, estimator, against)
     if not maps.fills:
@@ -138,10 +148,12 @@ def read_maps(
         )
     chance = record.chance(maps)
     regions = find_regions(maps.values, chance.values, chance.limit, record.plan.cell)
-    found = [describe(maps, region, direction) for region, direction in regions]
-    found.sort(key=lambda finding: -abs(finding.strongest.value))
-    maps = replace(maps, beyond=np.abs(chance.values) > chance.limit)
-    return Reading(maps, chance.limit, tuple(found), pending(maps, found, chance.limit))
+    there = [describe(maps, region, direction) for region, direction in regions]
+    there.sort(key=lambda finding: -abs(finding.strongest.value))
+    found = [finding for finding in there if unsure or finding.is_sure]
+    open_to = max([chance.limit, *(abs(o.strongest.value) for o in there if o not in found)])
+    maps = maps.beside(chance)
+    return Reading(maps, chance.limit, tuple(found), pending(maps, found, open_to))
 
 
 def find_regions(

@@ -7,6 +7,7 @@ of work done on several machines is computed from the record without calling the
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -292,6 +293,7 @@ class Record:
             image=self.view.pixels,
             diverging=chosen.diverging,
             against=other,
+            test=partial(self.chance_of, prepared, sample, index, other),
         )
         notes = diagnose(
             self.plan,
@@ -306,15 +308,20 @@ class Record:
 
     def chance(self, maps: Maps) -> Chance:
         """What chance alone would show in maps of this record."""
-        prepared, sample = self.prepare(maps.estimator)
-        asked = prepared, maps.target, maps.against
+        return self.chance_of(*self.prepare(maps.estimator), maps.target, maps.against)
+
+    def chance_of(
+        self, prepared: Prepared, sample: Sample, target: int, against: int | None
+    ) -> Chance:
+        """What chance alone would show in the maps that an estimator makes of a sample."""
+        asked = prepared, target, against
         known = self.last_chance  # maps are drawn and then read, so one is enough
         if known[0] is not None and known[0][0] is prepared and known[0][1:] == asked[1:]:
             return known[1]  # type: ignore[no-any-return]
-        column = sample.column(maps.target, maps.against)
+        column = sample.column(target, against)
         found = prepared.chance(column)
         if found is None:
-            found = self.prepare("centered")[0].chance(column)
+            found = find_estimator("centered").prepare(sample).chance(column)
         assert found is not None
         self.last_chance = asked, found
         return found

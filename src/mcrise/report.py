@@ -169,7 +169,7 @@ class Section:
         notes = "".join(
             f"<li>{html.escape(note)}</li>" for note in (*record.notes, *maps.notes, *fewer)
         )
-        chance = record.chance(self.maps) if self.maps.fills else None
+        chance = record.chance(self.maps) if self.maps.diverging else None
         packed = pack(self.maps, record.plan.grid, chance)
         data = base64.b64encode(zlib.compress(packed, 6)).decode()
         strongest = image_tag(panel(maps, order[0], scale), f"The map of {maps.names[order[0]]}")
@@ -238,8 +238,7 @@ def hint(maps: Maps, reading: Reading) -> str:
     what = "painting a place with that color, rather than keeping it,"
     if not maps.fills:
         what = "keeping a place, rather than painting it with any of the colors,"
-    limit = "" if maps.beyond is None else f" ({reading.limit:.2g})"
-    return f"Each map: what {what} does to the score. Faint lies {maps.faint}{limit}."
+    return f"Each map: what {what} does to the score. {maps.faint}"
 
 
 def tried_table(tried: Tried) -> str:
@@ -344,7 +343,7 @@ def maps_html(maps: Maps) -> str:
         f"{ends[0]}<span style='display:inline-block;width:160px;height:8px;border-radius:3px;"
         f"background:linear-gradient(to right,{stretch})'></span>{ends[1]}</div>"
     )
-    faint = f", faint {maps.faint}" if maps.diverging else ""
+    faint = f". {maps.faint}" if maps.diverging else ""
     words = (
         f"{maps.label}: {maps.n_masks:,} masks, {maps.estimator} estimator, {maps.unit} "
         f"{scale.words}{faint}"

@@ -19,7 +19,7 @@ from ..maps import Maps
 from ..study.storage import Storage
 from .attempts import SAME
 from .change import Change, accuracy, flips_change, mean_change, rate, share_change
-from .figures import joined, without_maps
+from .figures import joined, read_figures, without_maps
 from .findings import (
     Candidate,
     ClassFinding,
@@ -29,10 +29,10 @@ from .findings import (
     names,
     too_few,
 )
-from .looks import Asked, Looks
+from .looks import Asked, BoolArray, FloatArray, Looks
 from .maps import class_maps
 from .plain import plain, undamaged, unfinished
-from .statistics import mean_maps, threshold, widened
+from .statistics import mean_maps, threshold, widened, z_maps
 from .tables import NOTE, class_numbers, read_asked, read_class
 
 if TYPE_CHECKING:
@@ -188,6 +188,8 @@ def compared(before: Storage, after: Storage) -> Difference:
     asked = read_asked(after)
     made: list[ClassChange] = []
     largest = np.zeros(0)
+    tested: list[FloatArray] = []  # |z| (K, R, R) of each difference, by the test that finds most
+    limits = [read_figures(folder).threshold for folder in (before, after)]
     numbers: tuple[list[Looks], list[Looks]] = ([], [])
     for target in sorted({*class_numbers(before)} & {*class_numbers(after)}):
         pair = paired(read_class(before, target), read_class(after, target))
@@ -196,13 +198,16 @@ def compared(before: Storage, after: Storage) -> Difference:
         one, other = pair
         label = asked.label(target)
         tests = differences(one, other)
+        z = [z_maps(looks.tested, looks.group) for looks in (one, other)]
+        beyond = [np.abs(own) > least for own, least in zip(z, limits, strict=True)]
         found: tuple[ClassFinding, ...] = ()
         few = too_few(len(one), len(np.unique(one.group)))
         if few is None:
             own = np.max([largest_by_chance(test, SEED) for test in tests], axis=0)
             largest = np.maximum(largest, own) if largest.size else own
             found = findings(tests, threshold(own), asked)
-        maps = drawn(one, other, asked, label)
+        tested.append(np.max([np.abs(z_maps(test.tested, test.group)) for test in tests], axis=0))
+        maps = drawn(one, other, asked, label, beyond)
         change = change_of(one, other, asked, label)
         made.append(replace(change, findings=found, maps=maps, too_few=few))
         numbers[0].append(without_maps(one))
@@ -214,8 +219,12 @@ def compared(before: Storage, after: Storage) -> Difference:
         )
     limit = threshold(largest) if largest.size else math.nan  # of all classes together
     made = [
-        replace(one, findings=tuple(f for f in one.findings if f.z is not None and f.z > limit))
-        for one in made
+        replace(
+            one,
+            findings=tuple(f for f in one.findings if f.z is not None and f.z > limit),
+            maps=(*one.maps[:-1], replace(one.maps[-1], beyond=z > limit)),
+        )
+        for one, z in zip(made, tested, strict=True)
     ]
     overall = change_of(joined(numbers[0]), joined(numbers[1]), asked, "all classes")
     n_there = sum(len(read_class(before, target)) for target in class_numbers(before))
@@ -307,7 +316,9 @@ def change_of(one: Looks, other: Looks, asked: Asked, label: str) -> ClassChange
         label=label,
         n=len(one),
         rates={name: change for name, change in rates.items() if change},
-        color_share=share_change((one.color, other.color), wholes, group),
+        color_share=(
+            share_change((one.color, other.color), wholes, group) if len(asked.fills) > 1 else None
+        ),
         zones={zone: change for zone, change in zones.items() if change},
         zone_effect={
             zone: {fill: change for fill, change in row.items() if change}
@@ -353,15 +364,19 @@ def is_sure(finding: ClassFinding) -> bool:
 # ---- pictures
 
 
-def drawn(one: Looks, other: Looks, asked: Asked, label: str) -> tuple[Maps, ...]:
-    """The mean maps before, after and their difference."""
+def drawn(
+    one: Looks, other: Looks, asked: Asked, label: str, beyond: Sequence[BoolArray]
+) -> tuple[Maps, ...]:
+    """The mean maps before, after and their difference, and where the first two exceed chance."""
     size = one.maps.shape[-1]
     image = np.full((size, size, 3), 128, np.uint8)
     if one.pixels is not None:
         image = np.rint(one.pixels.mean(axis=0)).astype(np.uint8)
     return tuple(
-        class_maps(*mean_maps(maps, one.group), image, asked, one.target, label, len(one))
-        for maps in (one.maps, other.maps, other.maps - one.maps)
+        class_maps(*mean_maps(maps, one.group), image, asked, one.target, label, len(one), sure)
+        for maps, sure in zip(
+            (one.maps, other.maps, other.maps - one.maps), (*beyond, None), strict=True
+        )
     )
 
 

@@ -26,10 +26,21 @@ from .findings import (
     largest_by_chance,
     too_few,
 )
-from .looks import Asked, FloatArray, IntArray, Looks
+from .looks import Asked, BoolArray, FloatArray, IntArray, Looks
 from .outer import Outer, outer_figures, outer_finding, outer_sentence
-from .plain import array_of, plain, undamaged, unfinished
-from .statistics import Figure, by_group, count, mean, mean_maps, ratio, share, threshold, widened
+from .plain import array_of, plain, region_of, undamaged, unfinished
+from .statistics import (
+    Figure,
+    by_group,
+    count,
+    mean,
+    mean_maps,
+    ratio,
+    share,
+    threshold,
+    widened,
+    z_maps,
+)
 from .unlike import Unlike, find_unlike
 
 LEAST_OWN = 0.03  # of the pixels, two cells of 64: what is smaller is told by what is around it
@@ -56,6 +67,7 @@ class ClassFigures(ByContent):
     color_share: Figure | None  # None: it depends on nothing that can be told from noise
     mean: NDArray[np.float32]  # (K, R, R)
     error: NDArray[np.float32]  # (K, R, R) over images
+    beyond: BoolArray | None  # (K, R, R) where the mean exceeds chance; None: was not tested
     zones: dict[str, Figure]  # share of the effect (energy)
     zone_effect: dict[str, dict[str, Figure]]  # by zone and fill
     own: dict[str, dict[str, Figure]]  # by basic color and fill
@@ -73,6 +85,7 @@ class ClassFigures(ByContent):
             for name in ("accuracy", "gray", "hue120", "hue240", "color_share")
         }
         made |= {name: array_of(data[name]) for name in ("mean", "error")}
+        made["beyond"] = data["beyond"] and np.stack([region_of(one) for one in data["beyond"]])
         made["zones"] = table_of(data["zones"])
         for name in ("zone_effect", "own"):
             made[name] = {key: table_of(row) for key, row in data[name].items()}
@@ -137,15 +150,18 @@ def make_figures(
     """
     made: list[ClassFigures] = []
     found: list[list[ClassFinding]] = []  # of each class
+    tested: list[FloatArray | None] = []  # z (K, R, R) of each
     numbers: list[Looks] = []
     sums, largest = Sums(), np.zeros(0)
     for looks in classes:
         found.append([])
+        tested.append(None)
         few = too_few(len(looks), len(np.unique(looks.group)))
         if few is None:
             own = largest_by_chance(looks, seed)
             largest = np.maximum(largest, own) if largest.size else own
             found[-1] = class_findings(looks, asked, threshold(own), answers, seed)
+            tested[-1] = z_maps(looks.tested, looks.group)
         made.append(
             replace(
                 figures_of(looks, asked, asked.label(looks.target)),
@@ -158,8 +174,11 @@ def make_figures(
     limit = threshold(largest) if largest.size else math.nan
     n_judged = sum(one.too_few is None for one in made)
     made = [
-        with_findings(one, [finding for finding in own if exceeds(finding, limit, n_judged)])
-        for one, own in zip(made, found, strict=True)
+        replace(
+            with_findings(one, [finding for finding in own if exceeds(finding, limit, n_judged)]),
+            beyond=None if z is None else np.abs(z) > limit,
+        )
+        for one, own, z in zip(made, found, tested, strict=True)
     ]
     unlike = sorted((image for one in made for image in one.unlike), key=lambda u: -u.distance)
     overall = replace(
@@ -243,9 +262,10 @@ def figures_of(looks: Looks, asked: Asked, label: str) -> ClassFigures:
         gray=still_decided(looks, looks.gray),
         hue120=still_decided(looks, looks.hue120),
         hue240=still_decided(looks, looks.hue240),
-        color_share=ratio(looks.color, whole, group, SHARE) if len(asked.fills) > 1 else None,
+        color_share=color_share(looks.presence, looks.color, group, len(asked.fills)),
         mean=middle,
         error=error,
+        beyond=None,
         zones=known_only(
             (zone, share_of(looks.zone_energy[:, z], whole, group))
             for z, zone in enumerate(asked.zones)
@@ -262,6 +282,16 @@ def figures_of(looks: Looks, asked: Asked, label: str) -> ClassFigures:
         mistakes=mistakes(looks),
         too_few=None,
     )
+
+
+def color_share(
+    presence: FloatArray, color: FloatArray, group: IntArray, n_fills: int
+) -> Figure | None:
+    """How much of what images (n,) depend on is color, and not only something being painted.
+
+    Of energies by `looking.energies`. None: there is but one fill, or nothing above noise.
+    """
+    return ratio(color, presence + color, group, SHARE) if n_fills > 1 else None
 
 
 def still_decided(looks: Looks, codes: IntArray) -> Figure | None:

@@ -94,7 +94,8 @@ def look(
     predicted = record.resolve(None)
     target = predicted if task.truth is None else record.resolve(task.truth)
     targets = list(dict.fromkeys((target, predicted)))
-    tried = {one: try_reading(record, read_maps(record, one, READ), model) for one in targets}
+    tried = {one: try_reading(record, read_maps(record, one, READ, unsure=True), model)
+             for one in targets}  # fmt: skip
     facts: dict[str, Any] = {
         "target": target,
         "predicted": predicted,

@@ -7,7 +7,7 @@ from ..fills import Fill, Solid
 from ..fills import parse as parse_fills
 from ..maps import Maps
 from ..scores import UNITS
-from .looks import Asked
+from .looks import Asked, BoolArray
 
 GRAY = (128, 128, 128)
 
@@ -31,8 +31,9 @@ def class_maps(
     target: int,
     label: str,
     n_images: int,
+    beyond: BoolArray | None,
 ) -> Maps:
-    """Values and errors (K, R, R) over a mean image (R, R, 3)."""
+    """Values and errors (K, R, R) over a mean image (R, R, 3), and where they exceed chance."""
     return Maps(
         values=values,
         se=error,
@@ -43,4 +44,5 @@ def class_maps(
         n_masks=n_images * asked.n_masks if isinstance(asked.n_masks, int) else 0,
         unit=f"change of {UNITS[asked.kind]}",
         image=image,
+        beyond=beyond,
     )

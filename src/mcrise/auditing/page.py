@@ -17,15 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from ..images import whole_pixels
 from ..maps import Maps
 from ..packing import swatch
-from ..plots import DIVERGING, Scale, overlay, scale_of
+from ..plots import DIVERGING, Scale, drawn, scale_of
 from ..report import digest, one_script, web_text
 from ..scores import UNITS
 from ..study.storage import Storage
 from .cells import effect_cell, effects_table, share_cell, share_of, short, table, text
 from .figures import ALL, ClassFigures, Figures, read_figures
-from .findings import ClassFinding
+from .findings import FEWEST, ClassFinding
 from .looks import Asked
 from .maps import class_maps
 from .outer import OWN
@@ -71,8 +72,8 @@ def page_of(folder: Storage, asked: Asked, figures: Figures, link: Link) -> str:
     classes = [*gather(folder, asked, figures)]
     shown = {row["image"] for one in classes for row in (*one.examples, *one.wrong, *one.unlike)}
     pictures = Pictures(read_thumbnails(folder, sorted(shown)), link)
-    drawn = [one.maps for one in classes if one.maps]
-    limit = scale_of([maps.values for maps in drawn]) if drawn else 1.0
+    maps = [one.maps for one in classes if one.maps]
+    limit = scale_of([some.values for some in maps]) if maps else 1.0
     scale = Scale(-limit, limit, DIVERGING)
     told = "".join(f"<li>{text(line)}</li>" for line in five_sentences(asked, figures))
     whole = Class(figures.overall, None, [], [], [])
@@ -101,7 +102,7 @@ def page_of(folder: Storage, asked: Asked, figures: Figures, link: Link) -> str:
 {class_table(figures)}
 <h2>One by one</h2>
 <p class="hint">Mean maps: what painting a place does to the score of the class, on average over its
-images; {html.escape(UNITS[asked.kind])} {scale.words}, faint below two standard errors.</p>
+images; {html.escape(UNITS[asked.kind])} {scale.words}. {text(pale_words(figures))}</p>
 {ramp(scale)}
 {sections}
 {how(asked, figures)}
@@ -110,6 +111,13 @@ images; {html.escape(UNITS[asked.kind])} {scale.words}, faint below two standard
 </body>
 </html>
 """
+
+
+def pale_words(figures: Figures) -> str:
+    """What is drawn faintly: what findings have to exceed."""
+    if figures.threshold > 0:  # not NaN
+        return f"Pale areas (|z| below {figures.threshold:.1f}) could be chance."
+    return "All areas are pale: no class has enough images to rule out chance."
 
 
 def gather(folder: Storage, asked: Asked, figures: Figures) -> Iterable[Class]:
@@ -126,7 +134,7 @@ def gather(folder: Storage, asked: Asked, figures: Figures) -> Iterable[Class]:
         if n < MOST_DRAWN:
             pixels = read_rows(folder, "images", one.target, "pixels")
             maps = class_maps(one.mean, one.error, mean_picture(pixels, asked.raster), asked,
-                              one.target, one.label, one.n)  # fmt: skip
+                              one.target, one.label, one.n, one.beyond)  # fmt: skip
         yield Class(one, maps, spread(rows, each), spread(wrong, each), unlike[:each])
 
 
@@ -216,18 +224,13 @@ def section(one: Class, asked: Asked, scale: Scale, pictures: "Pictures") -> str
 
 def panels(maps: Maps, scale: Scale) -> str:
     shown = "".join(
-        f"<figure>{picture(drawn(maps, k, scale), f'{name}: mean map')}<figcaption>"
+        f"<figure>{picture(whole_pixels(drawn(maps, k, scale)), f'{name}: mean map')}<figcaption>"
         f"{chip(swatch(fill, maps.image))} {text(name)}</figcaption></figure>"
         for k, (name, fill) in enumerate(zip(maps.names, maps.fills, strict=True))
     )
     mean = picture(maps.image, "The mean of its images")
     first = f"<figure>{mean}<figcaption>mean image</figcaption></figure>"
     return f'<div class="maps">{first}{shown}</div>'
-
-
-def drawn(maps: Maps, k: int, scale: Scale) -> NDArray[np.uint8]:
-    error = np.nan_to_num(maps.se[k], nan=np.inf)
-    return np.rint(255 * overlay(maps.image, maps.values[k], error, scale)).astype(np.uint8)
 
 
 def found(title: str, findings: Sequence[ClassFinding]) -> str:
@@ -356,6 +359,17 @@ def ramp(scale: Scale) -> str:
     return f'<div class="ramp">{strip}<div>{ends}</div></div>'
 
 
+def found_by(asked: Asked, figures: Figures) -> str:
+    """What counts as a finding."""
+    if figures.threshold > 0:  # not NaN
+        return (
+            f"|z| above {figures.threshold:.1f}, which chance exceeds in one audit of twenty, over "
+            "all classes, colors and places together"
+        )
+    what = "groups of images" if asked.group else "images"
+    return f"none: no class has the {FEWEST} {what} that findings need"
+
+
 def how(asked: Asked, figures: Figures) -> str:
     """What the audit was asked."""
     facts: dict[str, Any] = {
@@ -366,8 +380,7 @@ def how(asked: Asked, figures: Figures) -> str:
         "masks": f"{asked.n_masks} an image, grid {asked.grid[0]} x {asked.grid[1]}",
         "mask_prob": f"{asked.mask_prob:g}{f': {asked.why}' if asked.why else ''}",
         "groups": asked.group or "each image on its own",
-        "findings": f"|z| above {figures.threshold:.1f}, which chance exceeds in one audit of "
-        "twenty, over all classes, colors and places together",
+        "findings": found_by(asked, figures),
         "seed": asked.seed,
         "mcrise": asked.version,
     }

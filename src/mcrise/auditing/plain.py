@@ -64,6 +64,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [plain(one) for one in value]
     if isinstance(value, np.ndarray):
+        if value.dtype == bool and value.ndim > 2:
+            return [plain(one) for one in value]
         if value.dtype == bool:
             return ["".join(IS if one else NOT for one in row) for row in value]
         content = base64.b64encode(value.astype("<f4").tobytes()).decode()

@@ -1,19 +1,24 @@
 """Two runs of one image under the same masks, as one: a model before and after.
 
 The scores of both become two columns of one record, so that all that is known of comparing two
-classes of a record serves to compare two models.
+classes of a record serves to compare two models. Runs of other images or masks have nothing in
+common: their maps are subtracted, and their errors add up.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..claims import join
 from ..content import ByContent
 from ..errors import InputError
 from ..estimators import DEFAULT
+from ..maps import Maps
 from ..reading import read_maps
 from ..record import Record, Target
+from ..sample import Chance
 from ..trials import Comparison
 from .change import Change, mean_change
 from .statistics import widened
@@ -50,15 +55,49 @@ def compare_runs(
     before: Record, after: Record, target: Target = None, estimator: str = DEFAULT
 ) -> RunDifference:
     """Compare two runs of the same image; `target` None is the class predicted before."""
-    check_alike(before, after)
+    if different := differences(before, after):
+        raise InputError(
+            f"The two runs differ in their {join(different, 'and')}, and only runs of one image "
+            "under the same masks can be compared: run one of them again as the other was."
+        )
     index = before.resolve(target)
     label = before.label(index)
     other = after.resolve(label if before.labels and after.labels else index)
+    both = joined(before, after, index, other)
+    if both is None:
+        raise InputError("The two runs have no masks in common: run both from the first mask on.")
+    difference = read_maps(both, 0, estimator, against=1)
+    now, then = both.maps([0, 1], estimator)
+    return RunDifference(both, Comparison(now, then, difference), zone_changes(both))
+
+
+def maps_of_difference(
+    before: Record, after: Record, target: int, other: int, estimator: str = DEFAULT
+) -> tuple[Maps, Chance | None]:
+    """The maps of class `other` after less those of `target` before, and what chance shows there.
+
+    Those of `compare_runs`, where the two are of one image under the same masks.
+    """
+    both = None if differences(before, after) else joined(before, after, target, other)
+    if both is None:
+        return subtracted(before, after, target, other, estimator)
+    maps = both.maps(0, estimator, against=1)
+    return maps, both.chance(maps) if maps.diverging else None
+
+
+def differences(before: Record, after: Record) -> list[str]:
+    """In what two runs differ that must not, to be compared mask by mask."""
+    same_model = replace(after, model=before.model, origin=before.origin)
+    return [what for what in before.differences(same_model) if what not in MAY_DIFFER]
+
+
+def joined(before: Record, after: Record, index: int, other: int) -> Record | None:
+    """The masks that two runs have in common: class 0 is after, class 1 before; None: no mask."""
     chunks = sorted({*before.chunks} & {*after.chunks})
     if not chunks:
-        raise InputError("The two runs have no masks in common: run both from the first mask on.")
-
-    both = replace(
+        return None
+    label = before.label(index)
+    return replace(
         before,
         scores={
             c: np.stack([after.scores[c][:, other], before.scores[c][:, index]], axis=1)
@@ -69,19 +108,45 @@ def compare_runs(
         labels=(f"{label}, after", f"{label}, before"),
         answers={},
     )
-    difference = read_maps(both, 0, estimator, against=1)
-    now, then = both.maps([0, 1], estimator)
-    return RunDifference(both, Comparison(now, then, difference), zone_changes(both))
 
 
-def check_alike(before: Record, after: Record) -> None:
-    same_model = replace(after, model=before.model, origin=before.origin)
-    different = [what for what in before.differences(same_model) if what not in MAY_DIFFER]
-    if different:
-        raise InputError(
-            f"The two runs differ in their {join(different, 'and')}, and only runs of one image "
-            "under the same masks can be compared: run one of them again as the other was."
-        )
+def subtracted(
+    before: Record, after: Record, target: int, other: int, estimator: str
+) -> tuple[Maps, Chance | None]:
+    """The maps of two runs that know nothing of each other, less each other: of common fills."""
+    then, now = before.maps(target, estimator), after.maps(other, estimator)
+    pairs = [(k, then.names.index(name)) for k, name in enumerate(now.names) if name in then.names]
+    if not pairs:
+        raise InputError("The two runs have no color in common: run both with the same colors.")
+    ours, theirs = (list(some) for some in zip(*pairs, strict=True))
+    size = now.values.shape[1:]
+    maps = replace(
+        now,
+        values=now.values[ours] - resized(then.values[theirs], size),
+        se=np.hypot(now.se[ours], resized(then.se[theirs], size)),
+        fills=tuple(now.fills[k] for k in ours) if now.fills else (),
+        label=f"{now.label} − {then.label}",
+        n_masks=min(now.n_masks, then.n_masks),
+        notes=(),
+        test=None,
+    )
+    if not maps.diverging:
+        return maps, None
+    chances = after.chance(now), before.chance(then)
+    tested = chances[0].values[ours] - resized(chances[1].values[theirs], size)
+    return maps, Chance(math.hypot(*(chance.limit for chance in chances)), tested)
+
+
+def resized(maps: NDArray[np.float32], size: tuple[int, ...]) -> NDArray[np.float32]:
+    """Maps (K, H, W) at the pixels of an image of another size, with straight lines between."""
+    from ..packing import on_points
+
+    own = maps.shape[1:]
+    lines = [
+        np.clip((np.arange(n) + 0.5) * m / n - 0.5, 0, m - 1)
+        for n, m in zip(size, own, strict=True)
+    ]
+    return maps if own == size else on_points(maps, lines)
 
 
 def zone_changes(both: Record) -> dict[str, dict[str, Change]]:

@@ -15,9 +15,10 @@ from fastapi import APIRouter, Query, Response
 from numpy.typing import NDArray
 from PIL import Image
 
+from ..auditing.figures import color_share
+from ..auditing.looking import energies, half_maps
 from ..errors import RecordError
 from ..images import whole_pixels
-from ..maps import Maps
 from ..packing import swatch
 from ..record import Record
 from ..study.datasets import spelled
@@ -65,7 +66,7 @@ def make_card(jobs: Jobs, job: Job) -> dict[str, Any]:
             for fill, effect in zip(maps.fills, maps.values.mean(axis=(1, 2)), strict=True)
         ],
         "maps": np.round(coarse(maps.values), 5).tolist(),
-        "color_share": color_share(maps),
+        "color_share": share_of_color(record, maps.target),
     }
 
 
@@ -86,14 +87,11 @@ def coarse(values: NDArray[np.float32]) -> NDArray[np.float32]:
     return values
 
 
-def color_share(maps: Maps) -> float | None:
-    """How much of the maps depends on the color, and not only on something being painted."""
-    noise = np.square(maps.se, dtype=np.float64).mean()
-    whole = np.square(maps.values, dtype=np.float64).mean() - noise
-    if len(maps.values) < 2 or whole <= 0:
-        return None
-    shared = np.square(maps.values.mean(axis=0), dtype=np.float64).mean() - noise / len(maps.values)
-    return float(np.clip(1 - shared / whole, 0, 1))
+def share_of_color(record: Record, target: int) -> float | None:
+    """What an audit of this image alone would tell."""
+    presence, color = (np.array([energy]) for energy in energies(*half_maps(record, target)))
+    share = color_share(presence, color, np.zeros(1, np.int64), record.plan.n_fills)
+    return share.value if share else None
 
 
 @router.get(

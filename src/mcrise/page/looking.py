@@ -2,6 +2,7 @@
 
 import asyncio
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi import Path as InPath
 from starlette.concurrency import run_in_threadpool
 
+from ..auditing.runs import maps_of_difference
 from ..errors import InputError
 from ..estimators import DEFAULT, find_estimator
 from ..fills import Fill, parse
@@ -88,12 +90,29 @@ def maps(
     target: Target = None,
     against: Target = None,
     estimator: EstimatorName = DEFAULT,
+    less: Annotated[
+        str | None, Query(pattern="^[0-9a-f]{16}$", description="Job whose maps are taken off")
+    ] = None,
+    less_target: Target = None,
 ) -> Response:
     """Maps for a program: see `mcrise.packing.pack`. With `against`, of the difference.
 
+    With `less`, of the difference to a class of another job: as `mcrise diff` compares two runs.
     While a job runs they may be of half a second ago.
     """
     target = record.resolve(target)
+    if less is not None:
+        if against is not None:
+            raise InputError("The maps of one class or of one job can be taken off, but not both.")
+        other = jobs.record(less)
+        theirs = other.resolve(less_target)
+        content = shelf.get(
+            (id, "maps", target, less, theirs, estimator),
+            (version_of(record), version_of(other)),
+            lambda: packed_difference(record, other, target, theirs, estimator),
+            older=jobs.get(id).state in OPEN or jobs.get(less).state in OPEN,
+        )
+        return Response(content, media_type="application/octet-stream")
     content = shelf.get(
         (id, "maps", target, against, estimator),
         version_of(record),
@@ -109,8 +128,15 @@ def version_of(record: Record) -> tuple[int, float]:
 
 
 def packed(record: Record, maps: Maps) -> bytes:
-    """Maps with what chance alone would show in them, where there is one of each fill."""
-    return pack(maps, record.plan.grid, record.chance(maps) if maps.fills else None)
+    """Maps with what chance alone would show in them, where zero is a value of its own."""
+    return pack(maps, record.plan.grid, record.chance(maps) if maps.diverging else None)
+
+
+def packed_difference(
+    record: Record, other: Record, target: int, theirs: int, estimator: str
+) -> bytes:
+    maps, chance = maps_of_difference(other, record, theirs, target, estimator)
+    return pack(replace(maps, label="difference"), record.plan.grid, chance)
 
 
 @router.get("/reading")

@@ -18,10 +18,8 @@ export function unpack(buffer) {
   return maps;
 }
 
-/** How far each point exceeds chance: beyond one it counts. Without a limit, its own margin is one. */
-function tests(maps) {
-  return maps.tested.map((value, i) => (maps.limit ? value / maps.limit : value / Math.max(maps.margins[i], 1e-12)));
-}
+/** How far each point exceeds chance: beyond one it counts. Without a limit nothing was tested, and nothing counts. */
+const tests = ({ tested, limit }) => tested.map((value) => (limit ? value / limit : 0));
 
 /** Value and margin of map k at a place given as shares 0..1 of height and width. */
 export function at(maps, k, down, across) {
@@ -41,33 +39,6 @@ function between(maps, numbers, k, down, across) {
   const mix = (low, high, share) => low + share * (high - low);
   return mix(mix(read(top, left), read(top, left + 1), column - left),
     mix(read(top + 1, left), read(top + 1, left + 1), column - left), row - top);
-}
-
-/**
- * One set of maps less another, on the first one's points; of the fills that both have. What chance
- * shows in both adds up, as errors do that know nothing of each other.
- */
-export function difference(one, other) {
-  const pairs = one.names.map((name, k) => [k, other.names.indexOf(name)]).filter(([, k]) => k >= 0);
-  const [, rows, columns] = one.shape, size = rows * columns;
-  const [values, margins, tested] = [0, 1, 2].map(() => new Float32Array(pairs.length * size));
-  pairs.forEach(([mine, theirs], i) => {
-    for (let at = 0; at < size; at++) {
-      const down = shareOf(Math.floor(at / columns), rows, one.size[0]), across = shareOf(at % columns, columns, one.size[1]);
-      for (const [less, kind] of [[values, "values"], [tested, "tested"]]) less[i * size + at] = one[kind][mine * size + at] - between(other, other[kind], theirs, down, across);
-      margins[i * size + at] = Math.hypot(one.margins[mine * size + at], between(other, other.margins, theirs, down, across));
-    }
-  });
-  const most = values.reduce((high, value) => Math.max(high, Math.abs(value)), 1e-6);
-  const made = {
-    ...one, values, margins, tested, shape: [pairs.length, rows, columns], label: "difference",
-    names: pairs.map(([k]) => one.names[k]), low: -most, high: most, least: -most, most,
-    strengths: pairs.map((_, i) => values.slice(i * size, (i + 1) * size).reduce((high, v) => Math.max(high, Math.abs(v)), 0)),
-    limit: one.limit && other.limit ? Math.hypot(one.limit, other.limit) : null,
-    n_masks: Math.min(one.n_masks, other.n_masks), notes: [],
-  };
-  made.tests = tests(made);
-  return made;
 }
 
 /** The color of a share 0..1 of the way along a scale. */

@@ -20,10 +20,8 @@ export function panesOf(rows, pictures, scales, color, name) {
 export function hint(rows) {
   const [maps] = rows;
   if (!maps.diverging) return "Each value is the mean score where that place is kept: only differences within the map count. Findings are read from the smooth maps.";
-  if (!maps.per_fill) return "Orange: keeping this place, rather than painting it with any of the colors, raises the score; purple: lowers it. Faint lies within its own 95 % interval.";
-  const several = rows.length > 1;
-  const limits = rows.filter(({ limit }) => limit).map(({ label, limit }) => `${several ? `${label}: ` : ""}${limit.toPrecision(2)}`);
-  const limit = limits.length ? ` (${limits.join("; ")})` : "";
-  const last = several ? ` The last row is the first less the second: orange where painting does more for the first.` : "";
-  return `Orange: painting this place with that color raises the score; purple: lowers it.${last} Faint lies within what chance alone would show${limit}; the contour is its edge.`;
+  const several = rows.length > 1, deed = maps.per_fill ? "painting this place with that color" : "keeping this place, rather than painting it with any of the colors,";
+  const limits = rows.map(({ label, limit, tested_step: other }) => `±${limit.toPrecision(2)}${other ? " in the centered maps" : ""}${several ? ` for ${label}` : ""}`);
+  const last = rows.length > 2 ? ` The last row is the first less the second: orange where ${maps.per_fill ? "painting" : "keeping"} does more for the first.` : "";
+  return `Orange: ${deed} raises the score; purple: lowers it.${last} Pale areas (below ${limits.join(", ")}) could be chance; the contour is their edge.`;
 }

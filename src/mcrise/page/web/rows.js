@@ -2,7 +2,7 @@
 
 import { ask, askJson, query } from "./api.js";
 import { OPEN } from "./jobs.js";
-import { difference, unpack } from "./maps.js";
+import { unpack } from "./maps.js";
 
 const SHORT = 28; // letters of a picture's name in a row's
 
@@ -21,14 +21,18 @@ export async function fetchRows(mine, { target, against, estimator }, other) {
   const [job, info] = await Promise.all([askJson(`jobs/${other}`), askJson(`jobs/${other}/record`).catch(() => null)]);
   if (!info) return { rows, pictures, soon: 500 }; // it waits for its first masks
   const named = info.labels.indexOf(mine.info.labels[target]), [first] = rows;
-  const second = await fetched(other, { target: named < 0 ? info.predicted[0].target : named });
+  const theirs = named < 0 ? info.predicted[0].target : named, second = await fetched(other, { target: theirs });
   const same = job.name === mine.job.name && job.model !== mine.job.model; // one picture, two models
   const told = (one) => (same ? one.model : one.name.length > SHORT ? `${one.name.slice(0, SHORT / 2 - 1)}…${one.name.slice(-SHORT / 2)}` : one.name);
   Object.assign(first, { of: told(mine.job), says: same ? `${mine.job.model} says` : `The model says of ${told(mine.job)}` });
   first.label = `${first.label} · ${told(mine.job)}`;
   second.label = `${second.label} · ${told(job)}`;
-  rows.push(second, difference(first, second));
-  pictures.push(same ? pictures[0] : pictureOf(other), pictures[0]);
+  rows.push(second);
+  pictures.push(same ? pictures[0] : pictureOf(other));
+  if (first.names.some((name) => second.names.includes(name))) {
+    rows.push(await fetched(mine.id, { target, less: other, less_target: theirs }));
+    pictures.push(pictures[0]);
+  }
   return { rows, pictures, soon: OPEN.includes(job.state) ? 1000 : null };
 }
 

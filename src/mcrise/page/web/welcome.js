@@ -52,7 +52,7 @@ export async function showWelcome() {
   } }, "Show it");
   steps.append(
     el("li", {}, el("b", { class: "lowers" }, "Purple"), ` lowers the score, `, el("b", { class: "raises" }, "orange"), ` raises it: painting ${strongest} below the letters moves “stop” by ${here(strongest)}.`),
-    el("li", {}, el("b", {}, "Faint"), " lies within what chance alone would show. The thin line is its edge: what lies beyond it counts."),
+    el("li", {}, el("b", {}, "Pale"), " areas could be chance. The thin line is their edge: what lies beyond it counts."),
     el("li", {}, el("b", {}, "Each color has its own map."), ` Below, strongest first. Below the letters red moves the score by ${here("red")} only, white by ${here("white")}: the color matters, not only the place.`),
     el("li", {}, el("b", {}, "A finding"), " says it in words and is put to the test by painting. ", outlined, el("blockquote", {}, finding.sentence)));
   drawScale(scale, maps, maps);
