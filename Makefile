@@ -23,7 +23,7 @@ coverage: check chromium
 	echo 'import coverage; coverage.process_startup()' > build/coverage/sitecustomize.py
 	COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml COVERAGE_FILE=$(CURDIR)/build/coverage/data \
 	  PYTHONPATH=$(CURDIR)/build/coverage $(BIN)/coverage run -m pytest -n 2 --dist loadfile \
-	  --deselect tests/test_study.py::test_a_full_disk_is_one_sentence_and_earlier_rows_stay
+	  --deselect tests/studies/test_study.py::test_a_full_disk_is_one_sentence_and_earlier_rows_stay
 	COVERAGE_FILE=build/coverage/data $(BIN)/coverage combine --quiet
 	COVERAGE_FILE=build/coverage/data $(BIN)/coverage report --skip-covered
 

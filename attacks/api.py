@@ -61,10 +61,10 @@ def jobs_in_every_state(folder):
     import numpy as np
     from PIL import Image
 
-    from mcrise.brief import Brief
-    from mcrise.model import Model
-    from mcrise.page.jobs import Jobs
-    from mcrise.page.order import Order
+    from mcrise.config import RunConfig
+    from mcrise.models.model import Model
+    from mcrise.server.job_queue import JobQueue
+    from mcrise.server.schemas import JobRequest
 
     slow = threading.Event()
 
@@ -79,19 +79,19 @@ def jobs_in_every_state(folder):
     def submit(n_masks=64, value=200, name="planted"):
         path = folder / "picture.png"
         Image.fromarray(np.full((24, 32, 3), value, np.uint8)).save(path)
-        brief = Brief(n_masks=n_masks, mask_prob=0.5, fills="black,red")
-        return jobs.submit(Order(name, brief=brief), path.read_bytes())
+        config = RunConfig(n_masks=n_masks, mask_prob=0.5, fills="black,red")
+        return jobs.submit(JobRequest(name, config=config), path.read_bytes())
 
     def rest(*made):
         while {job.state for job in made} & {"queued", "running"}:
             time.sleep(0.01)
 
     planted = Model(predict, labels=("red", "not red"))
-    jobs = Jobs(folder, {"planted": planted, "gone": planted})
+    jobs = JobQueue(folder, {"planted": planted, "gone": planted})
     gone = submit(name="gone")
     rest(gone)
     jobs.close()
-    jobs = Jobs(folder, {"planted": planted})
+    jobs = JobQueue(folder, {"planted": planted})
     done, failed, deleted = submit(128), submit(64, value=0), submit()
     rest(done, failed, deleted)
     jobs.delete(deleted.id)
@@ -110,7 +110,7 @@ def small_audit(folder, n_images=3):
     import numpy as np
     from PIL import Image
 
-    from mcrise.auditing.runner import audit
+    from mcrise.audits.api import audit
 
     images = folder / "images"
     images.mkdir(parents=True)
@@ -129,8 +129,8 @@ def small_audit(folder, n_images=3):
 
 def attack(folder, n_requests):
     """All states, without and with an audit and a token; returns what was answered."""
-    from mcrise.page.app import create_app
-    from mcrise.study.storage import Storage
+    from mcrise.batch.storage import Storage
+    from mcrise.server.app import create_app
 
     audit = Storage(small_audit(folder))
     found = {}

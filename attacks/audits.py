@@ -16,14 +16,14 @@ from pathlib import Path
 
 from api import small_audit
 from mcrise import fills
-from mcrise.auditing.difference import compare_audits
-from mcrise.auditing.judging import check_rules
-from mcrise.auditing.page import render
-from mcrise.auditing.rules import MEASURES, Rule
-from mcrise.auditing.verdicts import FORMATS
+from mcrise.audits.diff import compare_audits
+from mcrise.audits.html import render
+from mcrise.audits.rule_check import check_rules
+from mcrise.audits.rule_formats import FORMATS
+from mcrise.audits.rules import MEASURES, Rule
+from mcrise.batch.storage import Storage
 from mcrise.errors import McriseError
-from mcrise.page.auditing import figures
-from mcrise.study.storage import Storage
+from mcrise.server.routes_audit import figures
 from records import ODD, places
 from words import MEMORY
 

@@ -31,10 +31,10 @@ import starlette.responses  # noqa: F401
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = {  # what is changed, and its own tests
     "masks.py": "test_masks.py",
-    "blend.py": "test_blend.py",
-    "estimate.py": "test_estimate.py",
-    "record.py": "test_record.py",
-    "page/guard.py": "test_guard.py",
+    "painting/canvas.py": "painting/test_canvas.py",
+    "estimators/linear.py": "estimators/test_linear.py",
+    "explanation.py": "test_explanation.py",
+    "server/security.py": "server/test_security.py",
 }
 OPERATORS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,

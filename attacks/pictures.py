@@ -17,7 +17,7 @@ from PIL import Image
 from attacking import many_scans
 from mcrise.errors import InputError
 from mcrise.images import Geometry
-from mcrise.page.decoding import decode
+from mcrise.server.image_decoder import decode
 
 KINDS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "TGA", "ICO", "PCX", "SGI", "JPEG2000")
 MODES = ("RGB", "RGBA", "L", "P", "1", "I;16", "LA", "CMYK", "F")

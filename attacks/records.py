@@ -14,11 +14,11 @@ import numpy as np
 
 import mcrise
 from mcrise.estimators import ESTIMATORS
-from mcrise.packing import pack
-from mcrise.reading import read_maps
-from mcrise.report import Chapter, render
-from mcrise.summary import summarise
-from mcrise.trials import try_reading
+from mcrise.interpretation.regions import interpret
+from mcrise.interpretation.trials import try_findings
+from mcrise.output.html import Chapter, render
+from mcrise.output.run_folder import summarise
+from mcrise.output.web_maps import pack
 
 ODD = (
     None, True, 0, -1, 1, 2**31, 2**63, 2**64, 10**400, 0.5, -0.0, 1e300, float("nan"),
@@ -44,10 +44,10 @@ def seeds():
             return np.stack([red, 1 - red], axis=1)
 
         options = {"labels": ["red", "not"]} if n == 0 else {"mask_prob": 0.3}
-        record = mcrise.explain(image, model, n_masks=128, fills=fills, grid=4, **options)
-        mcrise.try_reading(record, read_maps(record), model)
+        explanation = mcrise.explain(image, model, n_masks=128, fills=fills, grid=4, **options)
+        mcrise.try_findings(explanation, interpret(explanation), model)
         with tempfile.TemporaryDirectory() as folder:
-            record.save(Path(folder) / "run.npz")
+            explanation.save(Path(folder) / "run.npz")
             content = (Path(folder) / "run.npz").read_bytes()
         with np.load(io.BytesIO(content)) as arrays:
             found.append((content, dict(arrays)))
@@ -152,20 +152,20 @@ def use(content):
     ) as place:
         path = Path(place) / "run.npz"
         path.write_bytes(content)
-        record = mcrise.load(path)
-        record.save(path)
+        explanation = mcrise.load(path)
+        explanation.save(path)
         mcrise.load(path)
     chance = random.Random(len(content))
-    target = chance.randrange(record.n_classes)
-    maps = record.maps(target, chance.choice(list(ESTIMATORS)))
-    reading = read_maps(record, target)
-    tried = try_reading(record, reading)
-    summary = summarise(record, [maps], [tried.to_json()])
+    target = chance.randrange(explanation.n_classes)
+    maps = explanation.maps(target, chance.choice(list(ESTIMATORS)))
+    reading = interpret(explanation, target)
+    tried = try_findings(explanation, reading)
+    summary = summarise(explanation, [maps], [tried.to_json()])
     json.dumps(summary.to_json())
-    "\n".join([*summary.lines(), *tried.lines(), *record.notes, repr(record)]).encode()
-    pack(maps, record.plan.grid)
+    "\n".join([*summary.lines(), *tried.lines(), *explanation.notes, repr(explanation)]).encode()
+    pack(maps, explanation.plan.grid)
     if chance.random() < 0.05:
-        render([Chapter("a run", record, [target])], "smooth").encode()
+        render([Chapter("a run", explanation, [target])], "smooth").encode()
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from PIL import Image
 
 import mcrise
 from mcrise.cli import main as run_command
-from mcrise.plots import figure_png  # noqa: F401  matplotlib, once for all
+from mcrise.output.plots import figure_png  # noqa: F401  matplotlib, once for all
 
 FEW = 10  # bytes: shorter than any file that is written
 QUICK = "--n-masks 64 --mask-prob 0.5 --seed 1"
@@ -198,9 +198,9 @@ def attack(name, source, scratch):
 
 def attack_jobs(folder):
     """Kill a server's list of jobs in the middle of writing a row; the earlier rows are there."""
-    from mcrise.model import Model
-    from mcrise.page.jobs import Jobs
-    from mcrise.page.order import Order
+    from mcrise.models.model import Model
+    from mcrise.server.job_queue import JobQueue
+    from mcrise.server.schemas import JobRequest
 
     buffer = io.BytesIO()
     Image.new("RGB", (32, 32)).save(buffer, "PNG")
@@ -212,18 +212,18 @@ def attack_jobs(folder):
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-        jobs = Jobs(folder, {"planted": Model(model)})
+        jobs = JobQueue(folder, {"planted": Model(model)})
         for _ in range(3):
-            jobs.stop(jobs.submit(Order("planted"), buffer.getvalue()).id)
+            jobs.stop(jobs.submit(JobRequest("planted"), buffer.getvalue()).id)
         size = (folder / "jobs.sqlite-wal").stat().st_size
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, size + 100))
-        jobs.submit(Order("planted"), buffer.getvalue())
+        jobs.submit(JobRequest("planted"), buffer.getvalue())
         os._exit(0)
     ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     wrong = [] if ended == -signal.SIGXFSZ else [f"jobs: not killed, but ended with {ended}"]
     with closing(sqlite3.connect(folder / "jobs.sqlite")) as database:
         (whole,) = database.execute("PRAGMA integrity_check").fetchone()
-    with closing(Jobs(folder, {"planted": Model(model)})) as jobs:
+    with closing(JobQueue(folder, {"planted": Model(model)})) as jobs:
         states = [job.state for job in jobs.all()]
     if whole != "ok" or states != ["stopped"] * 3:
         wrong.append(f"jobs: {whole}, {states}")

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 
 import mcrise
-from mcrise.auditing.judging import decide
-from mcrise.auditing.looks import Asked
-from mcrise.auditing.rules import read_rules, refuse_unknown
-from mcrise.auditing.statistics import Figure
+from mcrise.audits.class_data import AuditInfo
+from mcrise.audits.rule_check import decide
+from mcrise.audits.rules import read_rules, refuse_unknown
+from mcrise.audits.stats import Estimate
+from mcrise.batch.datasets import open_dataset, truth_of
 from mcrise.images import unit_float
-from mcrise.page.order import parse_order
-from mcrise.runtimes.settings import read_labels, read_settings
-from mcrise.study.datasets import open_dataset, truth_of
+from mcrise.models.settings import read_labels, read_settings
+from mcrise.server.schemas import parse_request
 from records import ODD, places
 
 TOML = (
@@ -37,7 +37,7 @@ RULES = (
     b'change = true\n[[rule]]\nmeasure = "accuracy"\nclass = "all"\nat_least = 0.9\n'
 )
 ORDER = {"model": "m", "name": "a.png", "fills": "red,blur:4", "grid": [4, 6], "mask_prob": 0.3,
-         "seed": 3, "n_masks": 64, "tolerance": 0.5, "cap": 640, "target": "1",
+         "seed": 3, "n_masks": 64, "tolerance": 0.5, "max_masks": 640, "target": "1",
          "batch_size": 16}  # fmt: skip
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
@@ -68,10 +68,10 @@ def table(content, folder):
 def rules(content, folder):
     (folder / "rules.toml").write_bytes(content)
     listed, _ = read_rules(folder / "rules.toml")
-    asked = Asked(fills=("red", "blue"), labels=("stop", "yield"), zones=("rim", "top"))
+    asked = AuditInfo(fills=("red", "blue"), labels=("stop", "yield"), zones=("rim", "top"))
     for rule in listed:
         refuse_unknown(rule, asked)
-        state, more = decide(rule, Figure(0.1, 0.05, 0.2, 20), 3)
+        state, more = decide(rule, Estimate(0.1, 0.05, 0.2, 20), 3)
         json.dumps([rule.title, rule.allowed, state, more])
 
 
@@ -91,7 +91,7 @@ def fills(content, folder):
 
 def order(content, folder):
     told = json.loads(content)
-    parse_order(told)
+    parse_request(told)
 
 
 def status(content, folder):

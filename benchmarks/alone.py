@@ -49,23 +49,25 @@ def main() -> None:
 
 def correlations(path: Path, model: Model, n_masks: int, seed: int) -> dict[Any, float]:
     """By mask_prob, with the same patches."""
-    records = {p: explain(path, model, n_masks=n_masks, mask_prob=p, seed=7) for p in MASK_PROBS}
-    record = records[0.5]
-    target, fills = record.resolve(None), record.plan.fills
-    (height, width), (down, across) = record.plan.size, record.plan.cell
+    explanations = {
+        p: explain(path, model, n_masks=n_masks, mask_prob=p, seed=7) for p in MASK_PROBS
+    }
+    explanation = explanations[0.5]
+    target, fills = explanation.resolve(None), explanation.plan.fills
+    (height, width), (down, across) = explanation.plan.size, explanation.plan.cell
     chance = np.random.default_rng(seed)
     corners = chance.integers([height - down + 1, width - across + 1], size=(N_PLACES, 2))
     boxes = [np.s_[top : top + down, left : left + across] for top, left in corners]
-    whole = unit_float(record.view.pixels)
+    whole = unit_float(explanation.view.pixels)
     effects = []
     for fill in fills:
-        painted = np.repeat(record.view.pixels[None], N_PLACES, axis=0)
+        painted = np.repeat(explanation.view.pixels[None], N_PLACES, axis=0)
         color = np.rint(255 * np.asarray(fill.render(whole))).astype(np.uint8)
         for picture, box in zip(painted, boxes, strict=True):
             picture[box] = color[box]
-        effects.append(model(painted)[:, target] - record.untouched[target])
+        effects.append(model(painted)[:, target] - explanation.untouched[target])
     out = {}
-    for mask_prob, one in records.items():
+    for mask_prob, one in explanations.items():
         values = one.maps(target).values
         shown = [[float(values[(k, *box)].mean()) for box in boxes] for k in range(len(fills))]
         out[mask_prob] = float(np.corrcoef(np.ravel(shown), np.ravel(effects))[0, 1])

@@ -20,8 +20,8 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 import mcrise
-from mcrise.auditing.looking import energies, half_maps, pooled
-from mcrise.auditing.statistics import Figure, mean_maps, ratio, t_quantile
+from mcrise.audits.measure import energies, half_maps, pooled
+from mcrise.audits.stats import Estimate, mean_maps, ratio, t_quantile
 from mcrise.demo.signs import SIGNS
 from table import report
 
@@ -48,12 +48,12 @@ def measure(name: str, model: mcrise.Model, n_masks: int, n_images: int) -> dict
     maps, presence, color = [], [], []
     for number in range(n_images):
         picture = vary(sign, np.random.default_rng([n_masks, number]))  # no design sees another's
-        record = mcrise.explain(
+        explanation = mcrise.explain(
             picture, model, n_masks=n_masks, mask_prob=MASK_PROB, seed=10_000 * n_masks + number
         )
-        target = record.resolve(label)
-        maps.append(pooled(record, record.masks(), record.scores_of(target)))
-        present, colored = energies(*half_maps(record, target))
+        target = explanation.resolve(label)
+        maps.append(pooled(explanation, explanation.masks(), explanation.scores_of(target)))
+        present, colored = energies(*half_maps(explanation, target))
         presence.append(present)
         color.append(colored)
     alone = np.arange(n_images)
@@ -74,7 +74,7 @@ def measure(name: str, model: mcrise.Model, n_masks: int, n_images: int) -> dict
     }
 
 
-def error_of(figure: Figure) -> float:
+def error_of(figure: Estimate) -> float:
     """The standard error that an interval was made of, about."""
     return (figure.high - figure.low) / (2 * t_quantile(figure.n - 1))
 

@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from mcrise.auditing.figures import figures_of, make_figures
-from mcrise.auditing.looks import RASTER, Looks
+from mcrise.audits.class_data import RASTER, ClassData
+from mcrise.audits.class_stats import make_stats, stats_of
 from mcrise.estimators import ESTIMATORS
-from mcrise.sample import Sample
+from mcrise.estimators.base import Sample
 from planted_audit import (
     ASKED,
     FILLS,
@@ -51,7 +51,7 @@ NOISE: dict[str, Draw] = {
 # ---- chance
 
 
-def noise_audit(draw: Draw, bases: list[Any], seed: int, ranked: bool) -> Iterator[Looks]:
+def noise_audit(draw: Draw, bases: list[Any], seed: int, ranked: bool) -> Iterator[ClassData]:
     """The looks of all classes of an audit of noise."""
     generator = np.random.default_rng(seed)
     scores = draw(generator, (N_IMAGES, N_CLASSES, N_MASKS)).astype(np.float32)
@@ -75,7 +75,7 @@ def chance(n_audits: int) -> list[dict[str, Any]]:
         silent = n_unlike = 0
         started = time.perf_counter()
         for seed in range(n_audits):
-            figures = make_figures(ASKED, noise_audit(NOISE[name], bases, seed, ranked), seed=seed)
+            figures = make_stats(ASKED, noise_audit(NOISE[name], bases, seed, ranked), seed=seed)
             silent += not any(one.findings for one in figures.classes)
             n_unlike += sum(len(one.unlike) for one in figures.classes)
         rows.append(
@@ -145,7 +145,7 @@ def one_audit(population: Population, n: int, per_group: int, repeat: int) -> di
     halves = zip(*(basis.halves(own) for basis, own in pairs), strict=True)
     maps = np.stack([basis.maps(own) for basis, own in pairs])
     looks = make_looks(maps, halves=[*map(np.stack, halves)], group=np.arange(n) // per_group)
-    made = figures_of(looks, ASKED, "stop")
+    made = stats_of(looks, ASKED, "stop")
     found: dict[str, Any] = {
         "color share": made.color_share,
         "zone share": made.zones["background"],

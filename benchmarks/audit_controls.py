@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mcrise
-from mcrise.auditing.figures import read_figures
-from mcrise.auditing.findings import ClassFinding
-from mcrise.auditing.tables import read_asked
+from mcrise.audits.class_findings import ClassFinding
+from mcrise.audits.class_stats import read_stats
+from mcrise.audits.tables import read_asked
+from mcrise.batch.datasets import Example, open_dataset
+from mcrise.batch.storage import Storage
 from mcrise.fills import parse
-from mcrise.study.datasets import Example, open_dataset
-from mcrise.study.storage import Storage
 from table import report
 
 N_IMAGES, N_PLACES = 20, 20
@@ -35,7 +35,7 @@ Region = NDArray[np.bool_]
 
 def main() -> None:
     folder = Storage(sys.argv[1])
-    asked, figures = read_asked(folder), read_figures(folder)
+    asked, figures = read_asked(folder), read_stats(folder)
     model = mcrise.load_model(asked.model)
     seen = {row["name"] for row in all_images(folder)}
     unseen: dict[int, list[Example]] = {}
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def all_images(folder: Storage) -> list[dict[str, Any]]:
-    from mcrise.auditing.tables import class_numbers, read_rows
+    from mcrise.audits.tables import class_numbers, read_rows
 
     return [row for target in class_numbers(folder) for row in read_rows(folder, "images", target)]
 

@@ -20,10 +20,10 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from mcrise import Model
-from mcrise.auditing.looking import Look, Task, Tries
-from mcrise.auditing.protocol import Looker, Protocol
-from mcrise.auditing.runner import audit, prepare, write_pages
-from mcrise.study.crew import Inline, run
+from mcrise.audits.api import audit, prepare, write_pages
+from mcrise.audits.config import AuditConfig, Looker
+from mcrise.audits.measure import ImageMeasurement, Task, Tries
+from mcrise.batch.workers import InlinePool, run
 from memory import peak, reset_peak, status
 from table import report
 
@@ -37,7 +37,7 @@ THUMBNAIL = (96, 96)  # as large as any
 class Drawn(Looker):
     """Answers at once: maps of noise, and of a patch that each class depends on."""
 
-    def do(self, task: Task) -> Look | Tries:
+    def do(self, task: Task) -> ImageMeasurement | Tries:
         rng = np.random.default_rng(task.image)
         target = task.truth or 0
         if task.attempts is not None:
@@ -62,7 +62,7 @@ class Drawn(Looker):
         arrays["pixels"] = rng.integers(0, 256, (32, 32, 3), np.uint8)
         arrays |= {"outer_after": np.full(7, 0.9), "outer_said": np.full(7, target)}
         arrays |= {"outer_region": np.packbits(region), "thumbnail": drawn_thumbnail(rng)}
-        return Look(facts, [], arrays)
+        return ImageMeasurement(facts, [], arrays)
 
 
 def drawn_thumbnail(rng: np.random.Generator) -> Any:
@@ -100,7 +100,7 @@ def measure(data: Path, out: Path, n_images: int) -> list[dict[str, Any]]:
                      "seconds": time.perf_counter() - started})  # fmt: skip
 
     told = 0
-    for work in run(order.audit, Inline(Drawn(model, Protocol()))):
+    for work in run(order.audit, InlinePool(Drawn(model, AuditConfig()))):
         if len(work.done) >= told + n_images // STEPS and not work.trying:
             told = len(work.done)
             note(f"{told:,} images")

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 import networks
-from mcrise import Model, Record, explain, load, steps
+from mcrise import Explanation, Model, explain, iter_explain, load
+from mcrise.batch.datasets import gtsrb
 from mcrise.estimators import ESTIMATORS
 from mcrise.masks import CHUNK
-from mcrise.study.datasets import gtsrb
 from table import report
 
 SIZES = (256, 512, 1024, 8000)  # 250, 500, 1000 rounded up to whole chunks
@@ -69,7 +69,9 @@ def images(collection: str, data: Path) -> list[Path]:
     return [paths[i] for i in order]
 
 
-def prepare(name: str, split: str, data: Path, mask_prob: Any) -> Iterator[tuple[Record, Record]]:
+def prepare(
+    name: str, split: str, data: Path, mask_prob: Any
+) -> Iterator[tuple[Explanation, Explanation]]:
     """The run and the reference of each image of a split, from the cache or computed into it."""
     setting = SETTINGS[name]
     n_images = setting.n_images.get(split, 0)
@@ -83,7 +85,7 @@ def prepare(name: str, split: str, data: Path, mask_prob: Any) -> Iterator[tuple
 
 def run_and_reference(
     setting: Setting, split: str, path: Path, model: Model, folder: Path, i: int, mask_prob: Any
-) -> tuple[Record, Record]:
+) -> tuple[Explanation, Explanation]:
     """The reference is a record of the classes of the cases only, the predicted one first."""
     run_file, reference_file = (folder / f"{split}-{i}-{part}.npz" for part in ("run", "ref"))
     seed, other_seed = SEEDS[split]
@@ -96,7 +98,7 @@ def run_and_reference(
         classes = pick_classes(run)
         narrow = None
         given = {"n_masks": setting.n_reference[split], "mask_prob": run.plan.mask_prob}
-        for whole in steps(path, model, **given, seed=other_seed):
+        for whole in iter_explain(path, model, **given, seed=other_seed):
             narrow = narrow or replace(
                 whole, untouched=whole.untouched[classes], labels=None, scores={}, kind="any"
             )
@@ -108,14 +110,14 @@ def run_and_reference(
     return run, load(reference_file)
 
 
-def pick_classes(run: Record) -> list[int]:
+def pick_classes(run: Explanation) -> list[int]:
     """The predicted class, then those whose scores vary most under the first masks."""
     spread = np.concatenate([run.scores[c] for c in range(16)]).std(axis=0)
     top = run.resolve(None)
     return [top, *(int(c) for c in np.argsort(-spread) if c != top)][: 1 + N_OTHERS]
 
 
-def measure(run: Record, reference: Record) -> Iterator[dict[str, Any]]:
+def measure(run: Explanation, reference: Explanation) -> Iterator[dict[str, Any]]:
     """One row per class, size and estimator: squared error, and coverage of two standard errors.
 
     Errors are means over the parts of the run; `paper` and `smooth` aim at what the reference
@@ -149,7 +151,7 @@ def measure(run: Record, reference: Record) -> Iterator[dict[str, Any]]:
             }
 
 
-def parts(run: Record, n_masks: int) -> Iterator[Record]:
+def parts(run: Explanation, n_masks: int) -> Iterator[Explanation]:
     """Disjoint parts of a run, each a record of its own."""
     n_chunks = n_masks // CHUNK
     for part in range(min(MOST_PARTS, len(run.chunks) // n_chunks)):

@@ -26,10 +26,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads of BLAS wait for e
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))  # the zoo lives there
 
 from judge import PREDICATES, Claim, Claimed, is_said, judge
-from mcrise.loop import explain
-from mcrise.reading import read_maps
-from mcrise.runtimes import load_model
-from mcrise.trials import compare, try_reading
+from mcrise.interpretation.regions import interpret
+from mcrise.interpretation.trials import compare, try_findings
+from mcrise.models import load_model
+from mcrise.sampling import explain
 from table import report
 from zoo import KINDS, Case, NoRoom, Plant, draw_case
 from zoo_held import FRESH, HELD
@@ -45,13 +45,13 @@ def cases(kind: str, first_seed: int, kinds: Mapping[str, Any]) -> Iterator[Case
 def claims_of(case: Case, n_masks: int, mask_prob: float) -> list[Claimed]:
     """All that is printed about a case: the only function that knows the reading."""
     model = load_model(case.model, labels=case.labels)
-    record = explain(
+    explanation = explain(
         case.image, model, n_masks=n_masks, mask_prob=mask_prob, fills=case.palette, seed=case.seed
     )
     claims: list[Claimed] = []
-    claims += try_reading(record, read_maps(record, case.target), model).claims
+    claims += try_findings(explanation, interpret(explanation, case.target), model).claims
     if case.against is not None:
-        comparison = compare(record, case.target, case.against, model=model)
+        comparison = compare(explanation, case.target, case.against, model=model)
         claims += [
             Claim("raises", (one.stroke.region,), (one.stroke.fill,), case.target)
             for one in comparison.suggestions

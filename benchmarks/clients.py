@@ -139,13 +139,14 @@ def generated() -> dict[str, Any]:
     """Requests made from the schema, as in the tests, but a thousand."""
     for folder in ("tests", "attacks"):
         sys.path.insert(0, str(Path(__file__).resolve().parents[1] / folder))
-    from api import generated_requests
-    from mcrise.page.app import create_app
-    from mcrise.page.jobs import Jobs
     from test_app import PLANTED
 
+    from api import generated_requests
+    from mcrise.server.app import create_app
+    from mcrise.server.job_queue import JobQueue
+
     with tempfile.TemporaryDirectory() as folder:
-        jobs = Jobs(Path(folder), {"planted": PLANTED})
+        jobs = JobQueue(Path(folder), {"planted": PLANTED})
         try:
             n_sent = generated_requests(create_app(jobs), 1500)
         finally:

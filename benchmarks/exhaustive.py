@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 import networks
 from mcrise import Model
-from mcrise.study.datasets import Example, gtsrb, open_dataset
+from mcrise.batch.datasets import Example, gtsrb, open_dataset
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("MCRISE_DATA", HERE.parents[1] / "shared" / "data"))

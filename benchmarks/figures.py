@@ -17,13 +17,13 @@ from skimage import data as photographs
 
 import mcrise
 from calls import DATA
-from mcrise import Maps, Model, Record
+from mcrise import Explanation, Maps, Model
+from mcrise.batch.datasets import open_dataset, truth_of
 from mcrise.demo.signs import SIGNS
 from mcrise.images import open_picture
-from mcrise.plots import plot_maps, plot_methods, plot_rise, save
-from mcrise.study.baselines import lime_importance
-from mcrise.study.datasets import open_dataset, truth_of
-from mcrise.study.study import sample
+from mcrise.output.plots import plot_maps, plot_methods, plot_rise, save
+from mcrise.studies.baselines import lime_importance
+from mcrise.studies.study import sample
 from networks import efficientnet, embedded
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,8 +66,10 @@ def class_names(path: Path) -> list[str] | None:
 
 def debiased(path: Path, picture: Any, model: Model, n_masks: int) -> None:
     """RISE against debiased RISE: the background is near zero only in the second."""
-    record = mcrise.explain(picture, model, fills="black", n_masks=n_masks)
-    save(plot_rise(record.maps(estimator="rise"), record.maps(estimator="debiased")), path)
+    explanation = mcrise.explain(picture, model, fills="black", n_masks=n_masks)
+    save(
+        plot_rise(explanation.maps(estimator="rise"), explanation.maps(estimator="debiased")), path
+    )
 
 
 def methods(path: Path, pictures: Sequence[Any], model: Model, n_masks: int) -> None:
@@ -84,8 +86,8 @@ def methods(path: Path, pictures: Sequence[Any], model: Model, n_masks: int) -> 
 
 def eight_colors(path: Path, picture: Any, model: Model, n_masks: int) -> None:
     """K = 8: the corners of the color cube."""
-    record = mcrise.explain(picture, model, fills="cube8", n_masks=n_masks)
-    save(record.maps().plot(), path)
+    explanation = mcrise.explain(picture, model, fills="cube8", n_masks=n_masks)
+    save(explanation.maps().plot(), path)
 
 
 def misclassified(path: Path, examples: Sequence[Any], model: Model, n_masks: int) -> None:
@@ -95,8 +97,8 @@ def misclassified(path: Path, examples: Sequence[Any], model: Model, n_masks: in
         pixels = model.view(np.asarray(open_picture(example.path)[0])).pixels
         scores = model(pixels[None])[0]
         if int(scores.argmax()) != truth and scores[truth] > 0.02:
-            record: Record = mcrise.explain(example.path, model, n_masks=n_masks)
-            rows: list[Maps] = [record.maps(truth), record.maps()]
+            explanation: Explanation = mcrise.explain(example.path, model, n_masks=n_masks)
+            rows: list[Maps] = [explanation.maps(truth), explanation.maps()]
             save(plot_maps(rows), path)
             return
 

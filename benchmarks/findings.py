@@ -25,14 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mcrise
+from mcrise.batch.datasets import gtsrb, open_dataset
 from mcrise.demo.signs import SIGNS
+from mcrise.explanation import Explanation
 from mcrise.fills import Fill
 from mcrise.images import unit_float
-from mcrise.model import Model
-from mcrise.reading import read_maps
-from mcrise.record import Record
-from mcrise.study.datasets import gtsrb, open_dataset
-from mcrise.trials import compare, try_reading
+from mcrise.interpretation.regions import interpret
+from mcrise.interpretation.trials import compare, try_findings
+from mcrise.models.model import Model
 from networks import efficientnet
 from table import report
 
@@ -107,14 +107,18 @@ def fresh_places(region: Region, avoid: list[Region], chance: np.random.Generato
             return
 
 
-def judged(record: Record, model: Model, calls: list[int], seed: int) -> dict[str, Any]:
+def judged(explanation: Explanation, model: Model, calls: list[int], seed: int) -> dict[str, Any]:
     """Try a record's reading, and judge what it says."""
-    n_before = len(record.answers)
-    tried = try_reading(record, read_maps(record), model)
-    calls.append(len(record.answers) - n_before)
-    image, cell, chance = record.view.pixels, record.plan.cell, np.random.default_rng(seed)
-    target = record.resolve(None)
-    before = float(record.untouched[target])
+    n_before = len(explanation.answers)
+    tried = try_findings(explanation, interpret(explanation), model)
+    calls.append(len(explanation.answers) - n_before)
+    image, cell, chance = (
+        explanation.view.pixels,
+        explanation.plan.cell,
+        np.random.default_rng(seed),
+    )
+    target = explanation.resolve(None)
+    before = float(explanation.untouched[target])
     regions = [finding.region for finding in tried.reading.findings]
 
     def score(*pictures: NDArray[Any]) -> NDArray[np.float32]:
@@ -221,18 +225,18 @@ def compared(model: Model, images: list[tuple[Any, Any]], mask_prob: float, n_ma
             index = labels.index(truth)
         if index is None or int(scores.argmax()) == index:
             continue
-        record = mcrise.explain(source, model, n_masks=n_masks, mask_prob=mask_prob)
-        result = compare(record, index, None, model=model)
+        explanation = mcrise.explain(source, model, n_masks=n_masks, mask_prob=mask_prob)
+        result = compare(explanation, index, None, model=model)
         raises = reaches = False
         if result.suggestions:
             best = result.suggestions[0].stroke
-            region = moved(best.region, record.plan.cell, chance)
+            region = moved(best.region, explanation.plan.cell, chance)
             after = model(painted(view.pixels, region, render(best.fill, view.pixels))[None])[0]
             raises = bool(after[index] > scores[index])
         if result.flip is not None:
             picture = view.pixels
             for stroke in result.flip.repaint.strokes:
-                region = moved(stroke.region, record.plan.cell, chance)
+                region = moved(stroke.region, explanation.plan.cell, chance)
                 picture = painted(picture, region, render(stroke.fill, view.pixels))
             reaches = int(model(picture[None])[0].argmax()) == index
         rows.append((bool(result.suggestions), raises, reaches))
@@ -262,10 +266,10 @@ def main() -> None:
         for mask_prob in map(float, given.mask_probs.split(",")):
             counts, calls = Counts(), []
             for n, (path, _) in enumerate(images):
-                record = mcrise.explain(
+                explanation = mcrise.explain(
                     path, model, n_masks=given.n_masks, mask_prob=mask_prob, seed=7
                 )
-                counts.images.append(judged(record, model, calls, n))
+                counts.images.append(judged(explanation, model, calls, n))
                 print(".", end="", flush=True, file=sys.stderr)
             rows.append(
                 {"set": f"{name}, {len(images)} images", "mask_prob": mask_prob,

@@ -102,10 +102,10 @@ def measure_calls(n_masks: int, size: int, fills: int, classes: int) -> dict[str
     mcrise.explain(image, model, fills=chosen, n_masks=64).maps()  # compile and load once
     before = reset_peak()
     started = time.perf_counter()
-    record = mcrise.explain(image, model, fills=chosen, n_masks=n_masks)
+    explanation = mcrise.explain(image, model, fills=chosen, n_masks=n_masks)
     explained = time.perf_counter() - started
     started = time.perf_counter()
-    record.maps(estimator="centered")
+    explanation.maps(estimator="centered")
     mapped = time.perf_counter() - started
     return {
         "explain s": explained,
@@ -119,10 +119,10 @@ def measure_calls(n_masks: int, size: int, fills: int, classes: int) -> dict[str
 
 def planted(n_masks: int, size: int, fills: int, classes: int) -> Any:
     """A record of a model that likes the first fill in the middle, without painting anything."""
+    from mcrise.explanation import Explanation
     from mcrise.images import View
     from mcrise.masks import Plan, draw
-    from mcrise.origin import UNKNOWN
-    from mcrise.record import Record
+    from mcrise.models.provenance import UNKNOWN
 
     rng = np.random.default_rng(0)
     small = rng.integers(0, 256, (16, 16, 3), np.uint8)
@@ -131,7 +131,7 @@ def planted(n_masks: int, size: int, fills: int, classes: int) -> Any:
     plan = Plan((size, size), palette(fills), mask_prob=0.3)
     view = View(image, (size, size), (0.0, 0.0, float(size), float(size)))
     untouched = np.full(classes, 1 / classes, np.float32)
-    record = Record(plan, view, untouched, None, "probability", 32, "planted", UNKNOWN)
+    explanation = Explanation(plan, view, untouched, None, "probability", 32, "planted", UNKNOWN)
     taste = rng.normal(size=classes)
     for chunk in range(n_masks // 64):
         cells = draw(plan, chunk).cells
@@ -139,35 +139,35 @@ def planted(n_masks: int, size: int, fills: int, classes: int) -> Any:
         kept = (cells == 0)[:, 1:4, 1:4].mean(axis=(1, 2))
         evidence = 3 * np.outer(first, taste) + 2 * np.outer(kept, np.roll(taste, 1))
         scores = np.exp(evidence + np.random.default_rng(chunk).normal(0, 0.3, evidence.shape))
-        record.add(chunk, (scores / scores.sum(axis=1, keepdims=True)).astype(np.float32))
-    return record
+        explanation.add(chunk, (scores / scores.sum(axis=1, keepdims=True)).astype(np.float32))
+    return explanation
 
 
-def stages(record: Any) -> dict[str, Callable[[], Any]]:
+def stages(explanation: Any) -> dict[str, Callable[[], Any]]:
     """Each stage by name; those after the reading share one."""
     from functools import cache
 
-    from mcrise.packing import pack, reading_json
-    from mcrise.plots import figure_png, plot_maps, plot_regions
-    from mcrise.reading import read_maps
-    from mcrise.report import Chapter, render
-    from mcrise.trials import try_reading
+    from mcrise.interpretation.regions import interpret
+    from mcrise.interpretation.trials import try_findings
+    from mcrise.output.html import Chapter, render
+    from mcrise.output.plots import figure_png, plot_maps, plot_regions
+    from mcrise.output.web_maps import pack, reading_json
 
     @cache
     def reading() -> Any:
-        return read_maps(record, 1)
+        return interpret(explanation, 1)
 
     estimators = ("rise", "debiased", "paper", "centered", "smooth")
     return {
-        **{name: lambda name=name: record.maps(1, name) for name in estimators},
+        **{name: lambda name=name: explanation.maps(1, name) for name in estimators},
         "reading": reading,
         "plot maps": lambda: figure_png(plot_maps([reading().maps])),
-        "plot regions": lambda: figure_png(plot_regions([try_reading(record, reading())])),
+        "plot regions": lambda: figure_png(plot_regions([try_findings(explanation, reading())])),
         "packing": lambda: (
-            pack(reading().maps, record.plan.grid),
-            reading_json(try_reading(record, reading())),
+            pack(reading().maps, explanation.plan.grid),
+            reading_json(try_findings(explanation, reading())),
         ),
-        "report": lambda: render([Chapter("planted", record, [1])]),
+        "report": lambda: render([Chapter("planted", explanation, [1])]),
     }
 
 

@@ -56,9 +56,9 @@ def measure(name: str, n_masks: int) -> dict[str, Any]:
         )
     mcrise.explain(image, model, n_masks=64).maps()  # load and compile everything once
     before = reset_peak()
-    record = mcrise.explain(image, model, n_masks=n_masks)
+    explanation = mcrise.explain(image, model, n_masks=n_masks)
     for estimator in ESTIMATORS:
-        record.maps(estimator=estimator)
+        explanation.maps(estimator=estimator)
     return {"n_masks": n_masks, "peak MB": (peak() - before) / 1e6}
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mcrise
-from mcrise.auditing.figures import read_figures
-from mcrise.study.storage import Storage
+from mcrise.audits.class_stats import read_stats
+from mcrise.batch.storage import Storage
 from table import report
 
 MASK_PROB = 0.1  # as the paper has it for matching: with more paint no person is left
@@ -63,7 +63,7 @@ def main() -> None:
         fills="rgbwk,purple", overwrite=True,
     )  # fmt: skip
     print("\n".join(found.summary))
-    figures = read_figures(Storage(given.out / "audit"))
+    figures = read_stats(Storage(given.out / "audit"))
     cells = [
         {"outfit": one.label, "images": one.n, "where it is": own,
          **{fill: f"{f.value:+.3f} [{f.low:+.3f}, {f.high:+.3f}]" for fill, f in row.items()}}

@@ -18,10 +18,10 @@ from skimage import data
 
 import mcrise
 from mcrise import Model
-from mcrise.blend import paint
 from mcrise.demo.signs import stop
-from mcrise.estimators import Prepared, Sample
+from mcrise.estimators import FittedEstimator, Sample
 from mcrise.masks import CHUNK, Plan, draw
+from mcrise.painting.canvas import paint
 from networks import efficientnet, embedded
 from table import report
 
@@ -49,8 +49,8 @@ def compare(name: str, model: Model, picture: Any, n_xaitk: int = N_MASKS) -> li
     spent: dict[str, list[float]] = {"bare": [], "mcrise": [], "mcrise with a map": []}
     for _ in range(ROUNDS):
         spent["bare"].append(timed(bare, model, batch)[0])
-        explained, record = timed(mcrise.explain, image, model, n_masks=N_MASKS)
-        mapped, _ = timed(record.maps, estimator="centered")
+        explained, explanation = timed(mcrise.explain, image, model, n_masks=N_MASKS)
+        mapped, _ = timed(explanation.maps, estimator="centered")
         spent["mcrise"].append(explained)
         spent["mcrise with a map"].append(explained + mapped)
     best = {what: min(times) for what, times in spent.items()}
@@ -80,16 +80,16 @@ def all_classes(model: Model, picture: Any) -> dict[str, Any]:
     """The smooth maps of every class, in units of bare calls of the model."""
     image = model.view(picture).pixels
     batch = np.repeat(model.canvas(image, ()).untouched(), BATCH, axis=0)
-    record = mcrise.explain(image, model, n_masks=N_MASKS)
+    explanation = mcrise.explain(image, model, n_masks=N_MASKS)
     fits, maps, calls = [], [], []
     for _ in range(ROUNDS):
         calls.append(timed(bare, model, batch)[0] / N_CALLS)
-        record.prepared = {}
-        seconds, _ = timed(record.prepare, "smooth")
+        explanation.prepared = {}
+        seconds, _ = timed(explanation.prepare, "smooth")
         fits.append(seconds)
-        maps.append(timed(all_maps, *record.prepare("smooth"))[0])
+        maps.append(timed(all_maps, *explanation.prepare("smooth"))[0])
     return {
-        "classes": record.n_classes,
+        "classes": explanation.n_classes,
         "fit ms": 1000 * min(fits),
         "maps ms": 1000 * min(maps),
         "bare call ms": 1000 * min(calls),
@@ -97,7 +97,7 @@ def all_classes(model: Model, picture: Any) -> dict[str, Any]:
     }
 
 
-def all_maps(fit: Prepared, sample: Sample) -> None:
+def all_maps(fit: FittedEstimator, sample: Sample) -> None:
     for target in range(sample.chunks[0].shape[1]):
         fit.maps(sample.column(target))
 

@@ -14,9 +14,9 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))  # the models live there
 
-from mcrise import Record, explain
+from mcrise import Explanation, explain
+from mcrise.interpretation.regions import interpret
 from mcrise.masks import CHUNK
-from mcrise.reading import read_maps
 from planted_pilot import KINDS, draw, found
 from table import report
 
@@ -37,12 +37,12 @@ def row(kind: str, n_seeds: int, n_masks: int) -> dict[str, Any]:
         image, model, regions = draw(kind, seed)
         for mask_prob, counts in (("auto", by_auto), (0.5, at_half)):
             whole = explain(image, model, n_masks=n_masks, mask_prob=mask_prob, seed=seed)
-            record = at_equal_cost(whole)
-            error[mask_prob].append(record.maps(0).relative_error)
-            seen = found(read_maps(record, 0).findings, regions)
+            explanation = at_equal_cost(whole)
+            error[mask_prob].append(explanation.maps(0).relative_error)
+            seen = found(interpret(explanation, 0).findings, regions)
             counts.update(name for name, is_found in zip("AB", seen, strict=True) if is_found)
             if mask_prob == "auto":
-                chosen[record.plan.mask_prob] += 1
+                chosen[explanation.plan.mask_prob] += 1
     return {
         "model": kind,
         "chosen": ", ".join(f"{p:g} x {n}" for p, n in sorted(chosen.items())),
@@ -55,8 +55,8 @@ def row(kind: str, n_seeds: int, n_masks: int) -> dict[str, Any]:
     }
 
 
-def at_equal_cost(record: Record) -> Record:
-    return record.first(record.n_masks - CHUNK * len(record.pilot))
+def at_equal_cost(explanation: Explanation) -> Explanation:
+    return explanation.first(explanation.n_masks - CHUNK * len(explanation.pilot))
 
 
 if __name__ == "__main__":

@@ -101,20 +101,20 @@ def counted(model: Model) -> tuple[Model, Counter]:
 def report_on(path: str, model: Model, **options: Any) -> Report:
     """Explain an image and test the findings, as `mcrise explain` does by default."""
     model, counter = counted(model)
-    record = mcrise.explain(path, model, **options)
+    explanation = mcrise.explain(path, model, **options)
     n_asked = counter.n
-    explanation = mcrise.try_reading(record, mcrise.read_maps(record), model)
-    n_pilot = CHUNK * len(record.pilot)
+    explanation = mcrise.try_findings(explanation, mcrise.interpret(explanation), model)
+    n_pilot = CHUNK * len(explanation.pilot)
     calls = {
-        "masks": record.n_masks,
+        "masks": explanation.n_masks,
         "pilot": n_pilot,
-        "identity and jitter": n_asked - record.n_masks - n_pilot,
+        "identity and jitter": n_asked - explanation.n_masks - n_pilot,
         "trials": counter.n - n_asked,
     }
     return Report(places_of(explanation), statements_of(explanation), calls)
 
 
-def places_of(explanation: mcrise.Tried) -> list[Place]:
+def places_of(explanation: mcrise.TriedInterpretation) -> list[Place]:
     """Each region and color that is said to lower or raise the score."""
     image = explanation.reading.maps.image
     found = []
@@ -136,7 +136,7 @@ def places_of(explanation: mcrise.Tried) -> list[Place]:
     return found
 
 
-def statements_of(explanation: mcrise.Tried) -> list[Statement]:
+def statements_of(explanation: mcrise.TriedInterpretation) -> list[Statement]:
     image = explanation.reading.maps.image
     return [
         Statement(
@@ -152,11 +152,11 @@ def statements_of(explanation: mcrise.Tried) -> list[Statement]:
 def way_to(path: str, truth: int, model: Model, **options: Any) -> Way:
     """What `mcrise compare` finds that makes the model say the truth."""
     model, counter = counted(model)
-    record = mcrise.explain(path, model, **options)
+    explanation = mcrise.explain(path, model, **options)
     n_asked = counter.n
-    result = mcrise.compare(record, truth, None, model=model)
+    result = mcrise.compare(explanation, truth, None, model=model)
     flip: Sequence[Any] = result.flip.repaint.strokes if result.flip is not None else ()
-    image = record.view.pixels
+    image = explanation.view.pixels
     strokes = [(stroke.region, picture_of(stroke.fill, image)) for stroke in flip]
     return Way(strokes, counter.n - n_asked)
 

@@ -20,9 +20,9 @@ from onnx import numpy_helper
 from scipy.stats import spearmanr
 
 from calls import DATA
-from mcrise import Model, Record, demo, explain, load_model
-from mcrise.study.datasets import open_dataset
-from mcrise.study.study import sample
+from mcrise import Explanation, Model, demo, explain, load_model
+from mcrise.batch.datasets import open_dataset
+from mcrise.studies.study import sample
 from table import report
 
 N_IMAGES, N_MASKS = 12, 2048
@@ -63,9 +63,9 @@ def main() -> None:
     report("sanity", rows, images=N_IMAGES, masks=N_MASKS)
 
 
-def likeness(before: Record, after: Record, target: int, estimator: str) -> float:
+def likeness(before: Explanation, after: Explanation, target: int, estimator: str) -> float:
     """The rank correlation of two maps over pixels and fills."""
-    maps = (record.maps(target, estimator).values.ravel() for record in (before, after))
+    maps = (explanation.maps(target, estimator).values.ravel() for explanation in (before, after))
     return float(spearmanr(*maps).statistic)
 
 

@@ -21,30 +21,30 @@ import numpy as np
 
 from calls import DATA
 from mcrise import load_model
-from mcrise.brief import Brief
-from mcrise.study.crew import Crew, OnRay, Processes, Recipe, run
-from mcrise.study.datasets import open_dataset
-from mcrise.study.results import TABLE, write_results
-from mcrise.study.storage import Storage
-from mcrise.study.study import Study, sample
-from mcrise.study.tasks import Protocol
+from mcrise.batch.datasets import open_dataset
+from mcrise.batch.storage import Storage
+from mcrise.batch.workers import ProcessPool, RayPool, WorkerFactory, WorkerPool, run
+from mcrise.config import RunConfig
+from mcrise.studies.results import TABLE, write_results
+from mcrise.studies.study import Study, sample
+from mcrise.studies.tasks import StudyConfig
 from table import report
 
 N_IMAGES, N_MASKS, BATCH, ROUNDS = 40, 256, 32, 2
-PROTOCOL = Protocol(methods=("mcrise",), brief=Brief(n_masks=N_MASKS))
+PROTOCOL = StudyConfig(methods=("mcrise",), config=RunConfig(n_masks=N_MASKS))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, default=DATA, help="holds gtsrb/")
     examples = sample(open_dataset(parser.parse_args().data / "gtsrb"), N_IMAGES, 0)
-    recipe = Recipe("demo", {}, PROTOCOL)
+    recipe = WorkerFactory("demo", {}, PROTOCOL)
     with tempfile.TemporaryDirectory() as folder:
         rows = []
         for number in range(ROUNDS):
             bare = [bare_seconds(n) for n in (1, 2)]
-            one = study_seconds(examples, f"{folder}/{number}-one", Processes(recipe, 1))
-            two = study_seconds(examples, f"{folder}/{number}-two", OnRay(recipe, n_workers=2))
+            one = study_seconds(examples, f"{folder}/{number}-one", ProcessPool(recipe, 1))
+            two = study_seconds(examples, f"{folder}/{number}-two", RayPool(recipe, n_workers=2))
             tables = {
                 Path(folder, f"{number}-{name}", TABLE).read_bytes() for name in ("one", "two")
             }
@@ -56,7 +56,7 @@ def main() -> None:
         report("driver memory", [memory(n, folder) for n in (200, 2000)])
 
 
-def study_seconds(examples: list[Any], out: str, crew: Crew) -> float:
+def study_seconds(examples: list[Any], out: str, crew: WorkerPool) -> float:
     """From the moment all workers are ready."""
     study = Study(examples, PROTOCOL, "demo", None, Storage(out))
     started = 0.0

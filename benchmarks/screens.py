@@ -22,11 +22,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from playwright.async_api import Browser, Page, async_playwright
+from test_browser import COLORS, MODELS, ask
 
-from mcrise.page.jobs import Jobs
+from mcrise.server.job_queue import JobQueue
 from serving import serving, wait
 from table import report
-from test_browser import COLORS, MODELS, ask
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "build/screens")
 CACHE = Path(__file__).parent / "cache"
@@ -54,16 +54,16 @@ def axe() -> str:
     return path.read_text(encoding="utf-8")
 
 
-def fill(address: str, jobs: Jobs) -> dict[str, str]:
+def fill(address: str, jobs: JobQueue) -> dict[str, str]:
     """A world to look at; the addresses of its screens by name."""
     jobs.most_queued = 200
     for i in range(N_COLLECTION):
         ask(jobs, f"{COLORS[i % 2]}/{i}.png", (i + (i % 8 == 4)) % 2, n_masks=64, seed=i)
     image = ask(jobs, f"red/{'a_long_name_of_a_photograph_' * 3}.png", n_masks=512)
     other = ask(jobs, "green/1.png", 1, n_masks=512, seed=1)
-    brief = "&".join(["n_masks=64", "mask_prob=0.4", "rows=4", "columns=4", "model=center"])
+    config = "&".join(["n_masks=64", "mask_prob=0.4", "rows=4", "columns=4", "model=center"])
     shades = ",".join(f"%23{k:02x}40{255 - 8 * k:02x}" for k in range(0, 32, 2))
-    url = f"{address}api/jobs?sign=stop&colors={shades}&{brief}&name=many colors".replace(
+    url = f"{address}api/jobs?sign=stop&colors={shades}&{config}&name=many colors".replace(
         " ", "%20"
     )
     with urllib.request.urlopen(urllib.request.Request(url, method="POST")) as answer:
@@ -162,7 +162,7 @@ async def look(browser: Browser, address: str, places: dict[str, str]) -> list[d
 
 
 async def main() -> None:
-    from mcrise.model import Model
+    from mcrise.models.model import Model
 
     def broken(images: Any) -> Any:
         raise RuntimeError("the weights of this model are not where they were")

@@ -18,9 +18,9 @@ import numpy as np
 
 import calls
 import networks
-from mcrise import Maps, Model, Record, grow, load, steps
-from mcrise.loop import last
+from mcrise import Explanation, Maps, Model, grow, iter_explain, load
 from mcrise.masks import CHUNK
+from mcrise.sampling import last
 from table import report
 
 TOLERANCES = (0.5, 0.25)  # 0.1 takes the cap of nearly every image
@@ -56,7 +56,7 @@ def main() -> None:
         for tolerance in tolerances
         if (some := pick(cases, kind, group, mask_prob, tolerance))
     ]
-    report("stopping", rows, cap=CAP, n_reference=N_REFERENCE, cases=cases)
+    report("stopping", rows, max_masks=CAP, n_reference=N_REFERENCE, cases=cases)
 
 
 def images(name: str, n_further: int, data: Path) -> Iterator[tuple[str, int, Path]]:
@@ -76,11 +76,11 @@ def stop(
     run = (
         load(file)
         if file.exists()
-        else last(steps(path, model, n_masks=CHUNK, mask_prob=mask_prob, seed=SEEDS[0]))
+        else last(iter_explain(path, model, n_masks=CHUNK, mask_prob=mask_prob, seed=SEEDS[0]))
     )
     found = []
     for tolerance in tolerances:
-        run = last(grow(run, model, n_masks="auto", tolerance=tolerance, cap=CAP))
+        run = last(grow(run, model, n_masks="auto", tolerance=tolerance, max_masks=CAP))
         found.append((tolerance, run.goal, run.first(run.goal).maps()))
     run.save(file)
     truth = reference(path, model, run, file.with_name(f"{file.stem}-reference.npz"))
@@ -98,12 +98,12 @@ def stop(
         }
 
 
-def reference(path: Path, model: Model, run: Record, file: Path) -> Maps:
+def reference(path: Path, model: Model, run: Explanation, file: Path) -> Maps:
     """The maps of the run's class from other masks, by plain sums; only its scores are kept."""
     if not file.exists():
         top, narrow = run.resolve(None), None
         given = {"n_masks": N_REFERENCE, "mask_prob": run.plan.mask_prob, "seed": SEEDS[1]}
-        for whole in steps(path, model, **given):
+        for whole in iter_explain(path, model, **given):
             narrow = narrow or replace(
                 whole, untouched=whole.untouched[[top]], labels=None, scores={}, kind="any"
             )

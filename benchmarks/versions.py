@@ -100,7 +100,7 @@ def try_versions(
         missing = re.search(r"No matching distribution found for (\S+)", done.stderr)
         reason = f"there is no wheel of {missing[1]}" if missing else "pip finds no set of versions"
         return row | {"outcome": reason}
-    more = "import mcrise.page.app, pyarrow, lime" if len(pins) > 1 else ""
+    more = "import mcrise.server.app, pyarrow, lime" if len(pins) > 1 else ""
     smoke = run([own, "-c", SMOKE + more], folder)
     if smoke.returncode:
         return row | {"outcome": f"fails: {smoke.stderr.strip().splitlines()[-1]}"}

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import mcrise
 from mcrise.demo.signs import SIGNS
-from mcrise.packing import pack, reading_json, swatch
-from mcrise.reading import read_maps
-from mcrise.trials import try_reading
+from mcrise.interpretation.regions import interpret
+from mcrise.interpretation.trials import try_findings
+from mcrise.output.web_maps import pack, reading_json, swatch
 
 WEB = Path(mcrise.__file__).parent / "page" / "web"
 MOST_BYTES = 40_000  # a first visit should not wait for it
@@ -23,15 +23,17 @@ def main() -> None:
     picture = io.BytesIO()
     SIGNS["stop"]().save(picture, "PNG")
     model = mcrise.load_model("demo")
-    record = mcrise.explain(picture.getvalue(), model, n_masks=4096, mask_prob=0.35)
-    tried = try_reading(record, read_maps(record), model)
+    explanation = mcrise.explain(picture.getvalue(), model, n_masks=4096, mask_prob=0.35)
+    tried = try_findings(explanation, interpret(explanation), model)
     maps = tried.reading.maps
-    packed = pack(maps, record.plan.grid, record.chance(maps), MOST_BYTES)
+    packed = pack(maps, explanation.plan.grid, explanation.chance(maps), MOST_BYTES)
     (WEB / "example.bin").write_bytes(packed)
     told = {
-        "swatches": {fill.name: swatch(fill, record.view.pixels) for fill in record.plan.fills},
+        "swatches": {
+            fill.name: swatch(fill, explanation.view.pixels) for fill in explanation.plan.fills
+        },
         "findings": reading_json(tried)["findings"],
-        "score": float(record.untouched.max()),
+        "score": float(explanation.untouched.max()),
     }
     (WEB / "example.json").write_text(json.dumps(told) + "\n", encoding="utf-8")
 

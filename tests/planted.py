@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 
 from mcrise.estimators import ESTIMATORS
+from mcrise.estimators.base import Sample
 from mcrise.masks import Masks, Plan, draw, enlargement
-from mcrise.sample import Sample
 
 
 def gray_image(rows, cols):

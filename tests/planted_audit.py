@@ -9,15 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import rankdata
 
-from mcrise.auditing.basics import BASICS
-from mcrise.auditing.looks import RASTER, Asked, Looks
-from mcrise.estimate import contrast
-from mcrise.maps import group_count
+from mcrise.audits.class_data import RASTER, AuditInfo, ClassData
+from mcrise.audits.color_names import BASICS
+from mcrise.estimators.linear import contrast, group_count
 from mcrise.masks import CHUNK, Masks, Plan, draw, enlargement
 
 FILLS = ("red", "green", "blue", "white", "black")
 ZONES = ("upper half", "background")  # the background is the lower half
-ASKED = Asked(FILLS, ("stop", "yield", "keep left"), ZONES, BASICS, n_masks=64, mask_prob=0.3)
+ASKED = AuditInfo(FILLS, ("stop", "yield", "keep left"), ZONES, BASICS, n_masks=64, mask_prob=0.3)
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def make_looks(maps, target=0, **given):
         "flip": (None,) * n,
         "righted": (None,) * n,
     }
-    return Looks(target=target, maps=maps.astype(np.float32), **(defaults | given))
+    return ClassData(target=target, maps=maps.astype(np.float32), **(defaults | given))
 
 
 def measured(bases, scores, target=0, **given):

@@ -6,11 +6,11 @@ import json
 import numpy as np
 from PIL import Image
 
-from mcrise.auditing import tables
-from mcrise.auditing.basics import BASICS
-from mcrise.auditing.figures import make_figures, write_figures
-from mcrise.auditing.looks import RASTER, Looks
-from mcrise.study.storage import Storage
+from mcrise.audits import tables
+from mcrise.audits.class_data import RASTER, ClassData
+from mcrise.audits.class_stats import make_stats, write_stats
+from mcrise.audits.color_names import BASICS
+from mcrise.batch.storage import Storage
 
 FILLS = ("red", "green", "yellow")
 ZONES = ("lower right", "rim")
@@ -31,7 +31,7 @@ def planted_looks(target=0, n=24, corner=0.0, fill=2, right=1.0, noise=0.02, see
     common = np.square(truth.mean(axis=0)).mean()
     inside = np.stack([CORNER, zone_rim()])
     wrong = np.arange(n) >= round(right * n)
-    return Looks(
+    return ClassData(
         target=target,
         image=np.arange(n) + 1000 * target,
         names=tuple(f"{LABELS[target]}/{i:03}.png" for i in range(n)),
@@ -120,7 +120,7 @@ def write_audit(path, classes, labels=LABELS, figures=True, answers=None, **chan
         (folder / f"findings/{place}").write(tables.parquet([], tables.FINDINGS))
     if figures:
         asked = tables.read_asked(folder)
-        write_figures(folder, make_figures(asked, tables.read_classes(folder), answers))
+        write_stats(folder, make_stats(asked, tables.read_classes(folder), answers))
     return folder
 
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 import uvicorn
 
 from mcrise.demo.signs import SIGNS
-from mcrise.page.app import create_app
-from mcrise.page.jobs import Jobs
+from mcrise.server.app import create_app
+from mcrise.server.job_queue import JobQueue
 
 
 @contextmanager
 def serving(folder, models, **options):
     """Yields the address and the jobs."""
-    jobs = Jobs(folder, models)
+    jobs = JobQueue(folder, models)
     config = uvicorn.Config(create_app(jobs, **options), "127.0.0.1", 0, log_level="warning")
     server, socket = uvicorn.Server(config), config.bind_socket()
     socket.listen()

@@ -17,12 +17,12 @@ import pytest
 
 import mcrise
 import typed_user
-from mcrise.brief import Brief
-from mcrise.content import ByContent
+from mcrise._util.array_eq import ArrayEq
+from mcrise.config import RunConfig
 from mcrise.estimators import ESTIMATORS
 from mcrise.images import View
+from mcrise.interpretation.regions import interpret
 from mcrise.masks import Masks
-from mcrise.reading import read_maps
 from planted import photo
 
 SOURCE = Path(mcrise.__file__).parent
@@ -32,7 +32,7 @@ MODULES = [info.name for info in pkgutil.walk_packages(mcrise.__path__, "mcrise.
 
 
 @pytest.fixture(scope="module")
-def record():
+def explanation():
     def model(images):
         red = images[:, 8:24, 8:24].mean(axis=(1, 2)) / 255
         return red / red.sum(axis=1, keepdims=True)
@@ -66,13 +66,13 @@ def test_signatures_show_every_parameter_with_its_type(name):
         assert parameter.annotation is not parameter.empty
 
 
-@pytest.mark.parametrize("function", [mcrise.explain, mcrise.steps, mcrise.grow])
+@pytest.mark.parametrize("function", [mcrise.explain, mcrise.iter_explain, mcrise.grow])
 def test_defaults_are_those_of_a_brief(function):
-    brief = Brief()
+    config = RunConfig()
     defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
-    shared = [one.name for one in dataclasses.fields(Brief) if one.name in defaults]
+    shared = [one.name for one in dataclasses.fields(RunConfig) if one.name in defaults]
     assert len(shared) >= 4
-    assert {n: defaults[n] for n in shared} == {n: getattr(brief, n) for n in shared}
+    assert {n: defaults[n] for n in shared} == {n: getattr(config, n) for n in shared}
 
 
 def test_explain_takes_what_steps_takes():
@@ -80,7 +80,7 @@ def test_explain_takes_what_steps_takes():
         shown = inspect.signature(function).parameters.items()
         return {name: (one.annotation, one.default) for name, one in shown}
 
-    explain, steps = parameters(mcrise.explain), parameters(mcrise.steps)
+    explain, steps = parameters(mcrise.explain), parameters(mcrise.iter_explain)
     del steps["resume"], explain["save"], explain["progress"]
     assert explain == steps
 
@@ -124,8 +124,12 @@ def test_the_script_of_a_user_runs(tmp_path, monkeypatch):
 # ---- values
 
 
-def test_records_and_maps_show_themselves_in_one_short_line(record):
-    for shown in (repr(record), repr(record.maps()), repr(record.maps("red", against="blue"))):
+def test_records_and_maps_show_themselves_in_one_short_line(explanation):
+    for shown in (
+        repr(explanation),
+        repr(explanation.maps()),
+        repr(explanation.maps("red", against="blue")),
+    ):
         assert "\n" not in shown
         assert len(shown) < 160
         assert "512 masks" in shown
@@ -149,54 +153,59 @@ def test_no_dataclass_with_arrays_raises_when_compared():
     assert [one for one in compared if any(map(holds_array, dataclasses.fields(one)))] == []
 
 
-def test_values_with_arrays_are_equal_by_content(record):
-    again = pickle.loads(pickle.dumps(record))
+def test_values_with_arrays_are_equal_by_content(explanation):
+    again = pickle.loads(pickle.dumps(explanation))
     pairs = [
-        (record.view, again.view),
-        (record.maps(), again.maps()),
-        (record.masks(), again.masks()),
-        (read_maps(record), read_maps(again)),
+        (explanation.view, again.view),
+        (explanation.maps(), again.maps()),
+        (explanation.masks(), again.masks()),
+        (interpret(explanation), interpret(again)),
     ]
     for one, other in pairs:
-        assert isinstance(one, ByContent)
+        assert isinstance(one, ArrayEq)
         assert one is not other
         assert (one == other) is True
         assert (one != other) is False
-    assert (record.maps("red") == record.maps("blue")) is False
-    assert (record.view == record.maps()) is False
+    assert (explanation.maps("red") == explanation.maps("blue")) is False
+    assert (explanation.view == explanation.maps()) is False
     assert View(photo(8, 8), (8, 8), (0, 0, 8, 8)) != View(photo(8, 8, 1), (8, 8), (0, 0, 8, 8))
-    masks = record.masks()
+    masks = explanation.masks()
     assert masks != Masks(masks.cells, masks.shifts + 1)
 
 
-def test_a_record_pickles_also_after_its_maps_were_made(record):
-    record.maps()
-    again = pickle.loads(pickle.dumps(record))
-    assert (again.n_masks, again.model, again.labels) == (512, record.model, record.labels)
+def test_a_record_pickles_also_after_its_maps_were_made(explanation):
+    explanation.maps()
+    again = pickle.loads(pickle.dumps(explanation))
+    assert (again.n_masks, again.model, again.labels) == (
+        512,
+        explanation.model,
+        explanation.labels,
+    )
     for estimator in ESTIMATORS:
-        assert again.maps("green", estimator) == record.maps("green", estimator)
+        assert again.maps("green", estimator) == explanation.maps("green", estimator)
 
 
-def test_several_threads_may_read_one_record(record):
+def test_several_threads_may_read_one_record(explanation):
     wanted = [(target, estimator) for target in range(3) for estimator in ESTIMATORS]
     alone = {
-        case: pickle.loads(pickle.dumps(record)).maps(*case).values.tobytes() for case in wanted
+        case: pickle.loads(pickle.dumps(explanation)).maps(*case).values.tobytes()
+        for case in wanted
     }
     for _ in range(3):
-        shared = pickle.loads(pickle.dumps(record))  # nothing of it is prepared yet
+        shared = pickle.loads(pickle.dumps(explanation))  # nothing of it is prepared yet
         with ThreadPoolExecutor(8) as pool:
             maps = pool.map(lambda case, read=shared: read.maps(*case), wanted)
             assert {c: m.values.tobytes() for c, m in zip(wanted, maps, strict=True)} == alone
 
 
-def test_a_thread_reads_while_another_adds(record):
+def test_a_thread_reads_while_another_adds(explanation):
     """What is read is of the masks before or of those after, never of some of both."""
-    parts = {n: record.first(n).maps("red").values.tobytes() for n in range(64, 513, 64)}
-    growing = dataclasses.replace(record, scores={0: record.scores[0]})
+    parts = {n: explanation.first(n).maps("red").values.tobytes() for n in range(64, 513, 64)}
+    growing = dataclasses.replace(explanation, scores={0: explanation.scores[0]})
 
     def grow():
         for chunk in range(1, 8):
-            growing.add(chunk, record.scores[chunk])
+            growing.add(chunk, explanation.scores[chunk])
 
     with ThreadPoolExecutor(4) as pool:
         adding = pool.submit(grow)
@@ -204,4 +213,4 @@ def test_a_thread_reads_while_another_adds(record):
         adding.result()
         seen = {one.result().values.tobytes() for one in reading}
     assert seen <= set(parts.values())
-    assert np.array_equal(growing.maps("red").values, record.maps("red").values)
+    assert np.array_equal(growing.maps("red").values, explanation.maps("red").values)

@@ -33,7 +33,7 @@ from attacking import MCRISE, Server, command, in_words, many_scans, serving
 MODEL = """
 import numpy as np
 from mcrise.images import Geometry
-from mcrise.model import Model
+from mcrise.models.model import Model
 def predict(images):
     red = images[:, :8, :8, {channel}].mean((1, 2)) / 255
     return np.stack([red, 1 - red], axis=1)
@@ -370,9 +370,9 @@ def explained(scores_of, **options):
     ids=["outside 0..1", "one above 1", "all above 1", "denormal", "huge", "tiny"],
 )
 def test_any_accepted_scores_give_maps(scores_of, options):
-    record = explained(scores_of, **options)
-    for target in range(record.n_classes):
-        maps = record.maps(target)
+    explanation = explained(scores_of, **options)
+    for target in range(explanation.n_classes):
+        maps = explanation.maps(target)
         assert np.isfinite(maps.values).all()
         assert np.isfinite(maps.se).all()
 
@@ -380,7 +380,7 @@ def test_any_accepted_scores_give_maps(scores_of, options):
 UNITS = """
 import numpy as np
 from mcrise.images import Geometry
-from mcrise.model import Model
+from mcrise.models.model import Model
 def of(unit):
     def predict(images):
         return unit * images[:, :8, :8, 0].mean((1, 2))[:, None] / 255
@@ -465,7 +465,7 @@ def other(saved, path, **fields):
     ids=lambda fields: next(iter(fields)),
 )
 def test_a_record_whose_fields_are_of_another_type_or_range_is_refused(saved, tmp_path, fields):
-    with pytest.raises(mcrise.RecordError):
+    with pytest.raises(mcrise.ExplanationError):
         mcrise.load(other(saved, tmp_path / "run.npz", **fields))
 
 
@@ -487,7 +487,7 @@ def test_what_is_no_file_is_not_read_as_a_record(tmp_path):
 def test_a_record_takes_no_more_memory_than_it_has_bytes(saved, tmp_path):
     with np.load(saved) as arrays:
         np.savez_compressed(tmp_path / "run.npz", **{**arrays, "extra": np.zeros(10**8, np.uint8)})
-    with pytest.raises(mcrise.RecordError, match="compressed"):
+    with pytest.raises(mcrise.ExplanationError, match="compressed"):
         mcrise.load(tmp_path / "run.npz")
 
 

@@ -230,7 +230,7 @@ BAD_INPUT = {
         "The tolerance is 0, but a relative error above 0 is needed",
     ),
     "a cap of 0": (
-        explain("--n-masks", "auto", "--cap", "0"),
+        explain("--n-masks", "auto", "--max-masks", "0"),
         "The cap is 0, but at least 1 mask is needed",
     ),
     "a negative seed": (

@@ -31,8 +31,8 @@ def test_the_washed_out_priority_road_is_mistaken(model):
 
 
 def test_the_red_face_of_the_stop_sign_must_not_be_green_or_blue_but_may_be_red(model):
-    record = mcrise.explain(SIGNS["stop"](), model, n_masks=N_MASKS, mask_prob=0.5)
-    maps = record.maps("stop")
+    explanation = mcrise.explain(SIGNS["stop"](), model, n_masks=N_MASKS, mask_prob=0.5)
+    maps = explanation.maps("stop")
     pixels = maps.image.astype(int)
     face = (pixels[..., 0] > 120) & (pixels[..., 1] < 90) & (pixels[..., 2] < 90)
     assert 0.2 < face.mean() < 0.6
@@ -50,11 +50,11 @@ def test_the_red_face_of_the_stop_sign_must_not_be_green_or_blue_but_may_be_red(
 def test_the_missing_color_of_the_washed_out_sign_is_found(model):
     """As in the paper's error analysis: the center lacks a color, and the maps say which."""
     sign = SIGNS["washed-out-priority-road"]()
-    record = mcrise.explain(sign, model, fills="rgbwk,yellow", n_masks=N_MASKS, mask_prob=0.15)
+    explanation = mcrise.explain(sign, model, fills="rgbwk,yellow", n_masks=N_MASKS, mask_prob=0.15)
     middle = slice(36, 60), slice(36, 60)
 
     def center(label):
-        maps = record.maps(label)
+        maps = explanation.maps(label)
         return {
             name: (values[middle].mean(), se[middle].mean())
             for name, values, se in zip(maps.names, maps.values, maps.se, strict=True)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mcrise.errors import InputError, RecordError
+from mcrise.errors import ExplanationError, InputError
 from mcrise.fills import (
     CUBE8,
     FILL_KINDS,
@@ -198,14 +198,16 @@ def test_a_built_in_fill_names_no_package():
      ("--index-url=evil x", "where that fill was defined"), (7, "where that fill was defined")],
 )  # fmt: skip
 def test_a_saved_fill_of_an_unknown_kind_says_what_to_install(package, remedy):
-    with pytest.raises(RecordError, match=f"'nosuch', which this mcrise does not know: .*{remedy}"):
+    with pytest.raises(
+        ExplanationError, match=f"'nosuch', which this mcrise does not know: .*{remedy}"
+    ):
         from_json({"kind": "nosuch", "package": package})
 
 
 def test_every_fill_says_what_it_does_and_what_it_takes_away():
     fills = [*parse("red,mean,blur:8,gray,hue:90,noise"), Picture(photo(3, 4), "a cat")]
     assert {fill.kind for fill in fills} == set(FILL_KINDS)
-    assert [(fill.is_color, fill.deed, fill.takes) for fill in fills] == [
+    assert [(fill.is_color, fill.action_text, fill.removes) for fill in fills] == [
         (True, "a patch of red", "texture"),
         (True, "a patch of mean", "texture"),
         (False, "blurring this part", "sharpness"),
@@ -220,7 +222,7 @@ def test_a_kind_of_fill_without_words_or_pixels_is_an_error_not_a_color():
     @dataclass(frozen=True)
     class Silent(Fill):
         kind = "silent"
-        takes = ""
+        removes = ""
 
         def render(self, image):
             return image

@@ -8,7 +8,7 @@ from mcrise import InputError, Model
 from mcrise.fills import Solid
 from mcrise.maps import Maps
 from mcrise.metrics import BLACK, METRICS, Ranking, curves_of, measure, rank, rank_importance
-from mcrise.study.baselines import lime_importance, random_ranking
+from mcrise.studies.baselines import lime_importance, random_ranking
 
 RED, BLUE = Solid((255, 0, 0), "red"), Solid((0, 0, 255), "blue")
 
@@ -156,38 +156,38 @@ def record_of(model):
 
 
 def test_a_record_is_measured_with_any_callable():
-    record = record_of(half_red)
-    found = measure(record, half_red, 1, estimator="paper", metrics=["ca_insertion"], step=0.1)
-    ranking = rank(record.maps(1, "paper"))
-    expected = curves_of(record.view.pixels, Model(half_red), 1, ranking, step=0.1)
+    explanation = record_of(half_red)
+    found = measure(explanation, half_red, 1, estimator="paper", metrics=["ca_insertion"], step=0.1)
+    ranking = rank(explanation.maps(1, "paper"))
+    expected = curves_of(explanation.view.pixels, Model(half_red), 1, ranking, step=0.1)
     assert list(found) == ["ca_insertion"]
     np.testing.assert_array_equal(found["ca_insertion"].scores, expected["ca_insertion"].scores)
-    assert list(measure(record, half_red, step=0.5)) == list(METRICS)
+    assert list(measure(explanation, half_red, step=0.5)) == list(METRICS)
 
 
 def test_the_fill_of_a_measurement_is_that_of_all_metrics_where_maps_name_none():
-    record = record_of(half_red)
-    found = measure(record, half_red, estimator="rise", fill="#ff8800", step=0.5)
+    explanation = record_of(half_red)
+    found = measure(explanation, half_red, estimator="rise", fill="#ff8800", step=0.5)
     assert {curve.fill for curve in found.values()} == {"#ff8800"}
     assert found["deletion"].scores[-1] in (np.float32(1), np.float32(0))  # red, or the rest
 
 
 def test_a_record_is_not_measured_with_another_model():
-    record = record_of(half_red)
-    with pytest.raises(mcrise.RecordError, match="another"):
-        measure(record, lambda images: 1 - half_red(images))
+    explanation = record_of(half_red)
+    with pytest.raises(mcrise.ExplanationError, match="another"):
+        measure(explanation, lambda images: 1 - half_red(images))
 
 
 def test_impossible_measurements_are_refused():
     image, model = np.zeros((4, 4, 3), np.uint8), model_of(lambda image: 0.5)
     with pytest.raises(InputError, match="The step is 0"):
         curves_of(image, model, 0, random_ranking((4, 4), 0), step=0)
-    record = record_of(half_red)
+    explanation = record_of(half_red)
     with pytest.raises(InputError, match="The metric is 'delete', but it must be one of deletion,"):
-        measure(record, half_red, metrics=["delete"])
+        measure(explanation, half_red, metrics=["delete"])
     with pytest.raises(InputError, match="The fill rgbwk names 5 fills, but one is needed"):
-        measure(record, half_red, fill="rgbwk")
+        measure(explanation, half_red, fill="rgbwk")
     with pytest.raises(InputError, match="The batch size is 0"):
-        measure(record, half_red, batch_size=0)
+        measure(explanation, half_red, batch_size=0)
     with pytest.raises(InputError, match="5 x 4 pixels, but the image has 4 x 4"):
         curves_of(image, model, 0, random_ranking((5, 4), 0))

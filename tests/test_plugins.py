@@ -12,12 +12,13 @@ import pyarrow.parquet
 import pytest
 
 import mcrise
-from mcrise import estimators, plugins
+from mcrise import estimators
+from mcrise._util import plugins
 from mcrise.demo.signs import stop
 from mcrise.errors import InputError
 from mcrise.fills import GROUP, Solid, parse
-from mcrise.reading import read_maps
-from mcrise.trials import try_reading
+from mcrise.interpretation.regions import interpret
+from mcrise.interpretation.trials import try_findings
 
 SEPIA = """
 from dataclasses import dataclass
@@ -147,10 +148,10 @@ def test_its_deed_is_read_in_its_own_words(outside, monkeypatch):
         score = np.clip(1 - 8 * away, 0, 1)
         return np.stack([score, 1 - score], axis=1)
 
-    record = mcrise.explain(image, wants_gray, fills=["gray", "sepia"], n_masks=1024)
-    reading = read_maps(record, 0, "centered")
+    explanation = mcrise.explain(image, wants_gray, fills=["gray", "sepia"], n_masks=1024)
+    reading = interpret(explanation, 0, "centered")
     assert "aging this part lowers" in reading.lines()[1]
-    assert "its freshness matters" in try_reading(record, reading, wants_gray).lines()[1]
+    assert "its freshness matters" in try_findings(explanation, reading, wants_gray).lines()[1]
 
 
 def test_what_is_built_in_cannot_be_overridden(tmp_path, monkeypatch):
@@ -232,10 +233,12 @@ def test_its_maps_are_made_read_and_compared_like_any_other(median, monkeypatch)
         red = images[:, 8:24, 8:24, 0].mean(axis=(1, 2)) / np.float64(255)
         return np.stack([red, 1 - red], axis=1)
 
-    record = mcrise.explain(image, wants_red, n_masks=1024)
-    maps = record.maps(0, "median-of-groups")
+    explanation = mcrise.explain(image, wants_red, n_masks=1024)
+    maps = explanation.maps(0, "median-of-groups")
     eighths = [
-        replace(record, scores={chunk: record.scores[chunk] for chunk in (2 * n, 2 * n + 1)})
+        replace(
+            explanation, scores={chunk: explanation.scores[chunk] for chunk in (2 * n, 2 * n + 1)}
+        )
         for n in range(8)
     ]
     paper = np.stack([part.maps(0, "paper").values for part in eighths])
@@ -243,8 +246,8 @@ def test_its_maps_are_made_read_and_compared_like_any_other(median, monkeypatch)
     assert (maps.unit, maps.diverging, maps.names) == (
         "change of probability", True, ("red", "green", "blue", "white", "black"),
     )  # fmt: skip
-    assert record.maps(0, "median-of-groups", against=1).label == "class 0 − class 1"
-    assert read_maps(record, 0, "median-of-groups").findings
+    assert explanation.maps(0, "median-of-groups", against=1).label == "class 0 − class 1"
+    assert interpret(explanation, 0, "median-of-groups").findings
 
 
 @pytest.mark.parametrize("where", [("--workers", 1), ("--ray",)])
@@ -284,11 +287,11 @@ def test_the_example_for_authors_of_estimators_runs(tmp_path, monkeypatch):
     install(tmp_path, "half-maps", estimators.GROUP, "half = half_maps:HALF",
             half_maps=names + example)  # fmt: skip
     monkeypatch.syspath_prepend(tmp_path)
-    record = mcrise.explain(
+    explanation = mcrise.explain(
         np.zeros((16, 16, 3), np.uint8), lambda images: images.mean(axis=(1, 2)) / 765, n_masks=64,
         scores="any",
     )  # fmt: skip
-    half, whole = record.maps(0, "half"), record.maps(0, "paper")
+    half, whole = explanation.maps(0, "half"), explanation.maps(0, "paper")
     np.testing.assert_allclose(2 * half.values, whole.values)
 
 

@@ -14,20 +14,21 @@ from types import SimpleNamespace
 import nbclient
 import nbformat
 import pytest
+from test_study import SMALL, make_images, make_study
 
 import mcrise
-from mcrise import InputError, progress
-from mcrise.cores import n_cores
+from mcrise import InputError
+from mcrise._util.files import write_atomically
+from mcrise._util.threads import n_cores
+from mcrise.batch.datasets import open_dataset
+from mcrise.batch.progress import with_study_progress
+from mcrise.batch.storage import Storage
+from mcrise.batch.workers import ProcessPool, WorkerFactory, ending, inherited, run
 from mcrise.demo.signs import SIGNS
-from mcrise.files import write_atomically
 from mcrise.masks import CHUNK
-from mcrise.progress import Spot, Telling, duration
-from mcrise.study.crew import Processes, Recipe, ending, inherited, run
-from mcrise.study.datasets import open_dataset
-from mcrise.study.progress import with_study_progress
-from mcrise.study.storage import Storage
+from mcrise.output import progress
+from mcrise.output.progress import ProgressLog, ProgressState, duration
 from planted import PatchModel, photo
-from test_study import SMALL, make_images, make_study
 
 HERE = Path(__file__).parent
 SOURCE = Path(mcrise.__file__).parent
@@ -145,7 +146,7 @@ def test_painting_needs_no_place_to_keep_what_it_compiles(tmp_path):
 
 
 def test_where_there_is_a_place_it_is_used(tmp_path):
-    code = "from mcrise.kernel import paint_rows; print(paint_rows.stats.cache_path)"
+    code = "from mcrise.painting.kernels import paint_rows; print(paint_rows.stats.cache_path)"
     done = python("-c", code, folder=tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
     assert done.stdout.decode().startswith(str(tmp_path / "kept")), done.stderr.decode()
 
@@ -160,14 +161,14 @@ def test_a_worker_ended_by_any_signal_is_told_of():
 
 def test_a_worker_ignores_ctrl_c_also_where_it_does_not_inherit_that(monkeypatch):
     """Windows starts every process with the handler it has by default."""
-    from mcrise.study import crew
+    from mcrise.batch import workers
 
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(crew, "follow_parent", lambda: None)
+    monkeypatch.setattr(workers, "follow_parent", lambda: None)
     ours, theirs = multiprocessing.Pipe()
     ours.close()
     try:
-        crew.work(theirs, SimpleNamespace(attempt=lambda: crew.Failure("none")), None)
+        workers.work(theirs, SimpleNamespace(attempt=lambda: workers.Failure("none")), None)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
@@ -180,7 +181,7 @@ def test_a_study_needs_no_fork(tmp_path, monkeypatch):
     make_images(tmp_path / "images", 1)
     study = make_study(tmp_path, SMALL)
     monkeypatch.delattr(os, "fork")
-    crew = Processes(Recipe("planted_study:tint", {}, study.protocol, folder=str(HERE)), 1)
+    crew = ProcessPool(WorkerFactory("planted_study:tint", {}, study.config, folder=str(HERE)), 1)
     assert [study.complete for _ in run(study, crew)][-1]
 
 
@@ -262,8 +263,8 @@ class Clock:
 
 def test_a_log_gets_a_line_after_five_seconds_and_then_every_half_minute(capsys, monkeypatch):
     monkeypatch.setattr(progress, "time", Clock(0.5))
-    shown = list(progress.followed(iter(range(0, 6400, 64)), "masks",
-                                   lambda done: Spot(done, 6400, "masks")))  # fmt: skip
+    shown = list(progress.show_progress(iter(range(0, 6400, 64)), "masks",
+                                   lambda done: ProgressState(done, 6400, "masks")))  # fmt: skip
     assert shown == list(range(0, 6400, 64))  # all is passed on
     lines = capsys.readouterr().err.splitlines()
     assert 3 <= len(lines) <= 4  # of a hundred seconds
@@ -278,12 +279,14 @@ def test_a_short_run_leaves_no_line_in_a_log(capsys):
 def test_a_line_tells_where_speed_and_time_left(monkeypatch):
     clock = Clock(0)
     monkeypatch.setattr(progress, "time", clock)
-    telling = Telling("masks")
-    assert telling.line(Spot(512, 8000, "masks")) == "512 of 8,000 masks"  # resumed: no speed yet
+    telling = ProgressLog("masks")
+    assert (
+        telling.line(ProgressState(512, 8000, "masks")) == "512 of 8,000 masks"
+    )  # resumed: no speed yet
     clock.now = 10
-    line = telling.line(Spot(1024, 8000, "masks"))
+    line = telling.line(ProgressState(1024, 8000, "masks"))
     assert line == "1,024 of 8,000 masks, 51 masks/s, 2 min left"
-    line = telling.line(Spot(1024, 1024, "stop   "))
+    line = telling.line(ProgressState(1024, 1024, "stop   "))
     assert line == "stop: 1,024 of 1,024 masks, 51 masks/s"
     assert [duration(s) for s in (7, 119, 300, 7000, 7300)] == [
         "7 s", "119 s", "5 min", "117 min", "2 h"
@@ -293,19 +296,19 @@ def test_a_line_tells_where_speed_and_time_left(monkeypatch):
 def test_the_next_stage_has_a_speed_of_its_own(monkeypatch):
     clock = Clock(0)
     monkeypatch.setattr(progress, "time", clock)
-    telling = Telling("images")
-    telling.line(Spot(0, 40, "images"))
+    telling = ProgressLog("images")
+    telling.line(ProgressState(0, 40, "images"))
     clock.now = 100
-    telling.line(Spot(40, 40, "images"))
-    assert telling.line(Spot(0, 40, "tried in")) == "tried in: 0 of 40 images"
+    telling.line(ProgressState(40, 40, "images"))
+    assert telling.line(ProgressState(0, 40, "tried in")) == "tried in: 0 of 40 images"
     clock.now = 102
-    line = telling.line(Spot(20, 40, "tried in"))
+    line = telling.line(ProgressState(20, 40, "tried in"))
     assert line == "tried in: 20 of 40 images, 10 images/s, 2 s left"
 
 
 def test_explain_without_a_terminal_says_how_far_it_is(sign):
     hurried = (
-        "import mcrise.progress as progress\n"
+        "import mcrise.output.progress as progress\n"
         "progress.FIRST_LINE = progress.NEXT_LINE = 0.0\n"
         "from mcrise.cli import main; main()"
     )

@@ -9,7 +9,7 @@ from PIL import Image
 
 from mcrise import InputError, Model
 from mcrise.demo.signs import SIGNS
-from mcrise.testing import Interval, NotIgnored, assert_ignores
+from mcrise.testing import DependsOnZone, Interval, assert_ignores
 from planted import Counting, PatchModel, constant_model, photo
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -19,7 +19,7 @@ PHOTOS = [photo(32, 32, seed) for seed in range(60)]
 
 def test_a_model_that_looks_at_the_corner_is_caught_within_a_few_images():
     model = Counting(CORNER)
-    with pytest.raises(NotIgnored, match="moves the score by") as caught:
+    with pytest.raises(DependsOnZone, match="moves the score by") as caught:
         assert_ignores(model, PHOTOS, zone="lower right", colors="red,black")
     assert caught.value.seen.low > 0.05
     assert caught.value.seen.n_images <= 5
@@ -46,12 +46,12 @@ def test_what_is_allowed_decides_to_the_last_image():
     assert assert_ignores(model, images, zone="lower right", colors="red").mean == pytest.approx(
         0.05
     )
-    with pytest.raises(NotIgnored):
+    with pytest.raises(DependsOnZone):
         assert_ignores(model, images, zone="lower right", colors="red", at_most=0.049)
 
 
 def test_the_worst_image_is_attached_and_saved(tmp_path):
-    with pytest.raises(NotIgnored) as caught:
+    with pytest.raises(DependsOnZone) as caught:
         assert_ignores(CORNER, PHOTOS, zone="lower right", save=tmp_path / "worst.png")
     before, after = np.split(caught.value.image, 2, axis=1)
     assert any((before == one).all() for one in PHOTOS)
@@ -71,7 +71,7 @@ def test_a_mask_for_each_image_is_painted_in_that_image_alone():
     for one in masks:
         one[0, 0] = True
     assert assert_ignores(CORNER, PHOTOS[:7], zone=masks[:7]).mean == 0
-    with pytest.raises(NotIgnored):
+    with pytest.raises(DependsOnZone):
         assert_ignores(CORNER, PHOTOS[7:8], zone=masks[7], at_most=0.2)
 
 
@@ -82,7 +82,7 @@ def test_a_model_of_floats_gets_floats():
         return np.stack([images[:, -1, -1, 0], 1 - images[:, -1, -1, 0]], axis=1)
 
     images = [one.astype(np.float32) / 255 for one in PHOTOS]
-    with pytest.raises(NotIgnored) as caught:
+    with pytest.raises(DependsOnZone) as caught:
         assert_ignores(model, images, zone="lower right")
     assert caught.value.image.dtype == np.uint8
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import mcrise
-from mcrise import Blur, Geometry, Maps, Model, Record, Solid
+from mcrise import Blur, Explanation, Geometry, Maps, Model, Solid
 
 Floats = NDArray[np.float64]
 
@@ -24,10 +24,10 @@ def embed(images: NDArray[np.uint8]) -> Floats:
     return np.asarray(images.mean(axis=(1, 2)))
 
 
-def explain_in_every_way(photo: NDArray[np.uint8], folder: Path) -> Record:
+def explain_in_every_way(photo: NDArray[np.uint8], folder: Path) -> Explanation:
     picture = Image.fromarray(photo)
     picture.save(folder / "photo.png")
-    records: list[Record] = [
+    explanations: list[Explanation] = [
         mcrise.explain(photo, predict, n_masks=64),
         mcrise.explain(picture, predict, n_masks=64, fills="red,#00ff7f,blur:8"),
         mcrise.explain(folder / "photo.png", predict, n_masks=64, fills=["red", "#0f0"]),
@@ -40,34 +40,34 @@ def explain_in_every_way(photo: NDArray[np.uint8], folder: Path) -> Record:
         mcrise.explain(photo, lambda images: 9 * predict(images), n_masks=64, softmax=True),
         mcrise.explain(photo, embed, n_masks=64, scores="any", size=32, mean=0.5, std=(1, 1, 2)),
     ]
-    several: list[Record] = mcrise.explain([photo, picture, "photo.png"], predict, n_masks=64)
+    several: list[Explanation] = mcrise.explain([photo, picture, "photo.png"], predict, n_masks=64)
     assert len(several) == 3
-    assert all(record.n_masks == 64 for record in records + several)
+    assert all(explanation.n_masks == 64 for explanation in explanations + several)
 
-    record = mcrise.explain(
+    explanation = mcrise.explain(
         photo,
         predict,
         labels=["red", "other"],
         n_masks="auto",
         tolerance=0.5,
-        cap=512,
+        max_masks=512,
         save=folder / "run.npz",
         progress=False,
     )
-    for grown in mcrise.steps(photo, predict, n_masks=128, labels=["red", "other"]):
+    for grown in mcrise.iter_explain(photo, predict, n_masks=128, labels=["red", "other"]):
         assert grown.goal == 128
-    for grown in mcrise.grow(record, predict, n_masks=576):
-        assert grown is record
-    return record
+    for grown in mcrise.grow(explanation, predict, n_masks=576):
+        assert grown is explanation
+    return explanation
 
 
-def look(record: Record, folder: Path) -> None:
-    maps: Maps = record.maps("red")
-    both: list[Maps] = record.maps(["red", 1], estimator="centered")
-    difference = record.maps("red", against="other")
+def look(explanation: Explanation, folder: Path) -> None:
+    maps: Maps = explanation.maps("red")
+    both: list[Maps] = explanation.maps(["red", 1], estimator="centered")
+    difference = explanation.maps("red", against="other")
     assert (both[1].label, difference.label) == ("other", "red − other")
-    labels: list[str] = [prediction.label for prediction in record.top(2)]
-    assert [one.label for one in record.maps(labels)] == labels
+    labels: list[str] = [prediction.label for prediction in explanation.top(2)]
+    assert [one.label for one in explanation.maps(labels)] == labels
     values: NDArray[np.float32] = maps["red"]
     assert values.shape == maps.values.shape[1:] == maps.se.shape[1:]
     assert maps.relative_error >= 0
@@ -78,11 +78,16 @@ def look(record: Record, folder: Path) -> None:
         one.plot(ax=axis, vmax=0.1, cmap="PuOr")
     plt.close(figure)
 
-    reading: mcrise.Reading = mcrise.read_maps(record, "red")
+    reading: mcrise.Interpretation = mcrise.interpret(explanation, "red")
     assert reading.maps.label == "red"
-    mcrise.compare(record, "other", "red")
+    mcrise.compare(explanation, "other", "red")
     curves: dict[str, mcrise.Curve] = mcrise.measure(
-        record, predict, "red", metrics=["deletion", "ca_deletion"], fill=Solid((0, 0, 0)), step=0.1
+        explanation,
+        predict,
+        "red",
+        metrics=["deletion", "ca_deletion"],
+        fill=Solid((0, 0, 0)),
+        step=0.1,
     )
     assert 0 <= curves["deletion"].area <= 1
 
@@ -96,12 +101,12 @@ def bring_models(photo: NDArray[np.uint8]) -> None:
         assert mcrise.explain(photo, model, n_masks=64).n_masks == 64
 
 
-def keep(record: Record, photo: NDArray[np.uint8], folder: Path) -> None:
-    record.save(folder / "again.npz")
-    again: Record = mcrise.load(folder / "again.npz")
-    whole = mcrise.merge([record, again])
-    assert whole.n_masks == record.n_masks
-    plan: mcrise.Plan = mcrise.Brief(fills="red,blue", grid=(4, 4)).plan(photo)
+def keep(explanation: Explanation, photo: NDArray[np.uint8], folder: Path) -> None:
+    explanation.save(folder / "again.npz")
+    again: Explanation = mcrise.load(folder / "again.npz")
+    whole = mcrise.merge([explanation, again])
+    assert whole.n_masks == explanation.n_masks
+    plan: mcrise.Plan = mcrise.RunConfig(fills="red,blue", grid=(4, 4)).plan(photo)
     assert plan.n_fills == 2
     try:
         mcrise.explain(photo, predict, target="no such class")
@@ -126,10 +131,10 @@ def many_images(folder: Path) -> None:
 
 def main(folder: Path) -> None:
     photo = np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8)
-    record = explain_in_every_way(photo, folder)
-    look(record, folder)
+    explanation = explain_in_every_way(photo, folder)
+    look(explanation, folder)
     bring_models(photo)
-    keep(record, photo, folder)
+    keep(explanation, photo, folder)
     many_images(folder)
 
 

@@ -24,7 +24,7 @@ from torch.nn import functional
 
 from export import export_onnx
 from mcrise import demo
-from mcrise.study.datasets import Example, gtsrb
+from mcrise.batch.datasets import Example, gtsrb
 from network import NETWORKS, WithSoftmax
 
 SIZE = 96

@@ -18,14 +18,14 @@ import numpy as np
 
 import mcrise
 from make_images import make_images
-from mcrise.auditing.difference import NAMES, compare_audits
-from mcrise.auditing.figures import read_figures
-from mcrise.auditing.findings import ClassFinding
-from mcrise.auditing.judging import check_rules, overall_state
-from mcrise.auditing.looks import RASTER
-from mcrise.auditing.rules import read_rules
-from mcrise.auditing.tables import read_asked
-from mcrise.study.storage import Storage
+from mcrise.audits.class_data import RASTER
+from mcrise.audits.class_findings import ClassFinding
+from mcrise.audits.class_stats import read_stats
+from mcrise.audits.diff import NAMES, compare_audits
+from mcrise.audits.rule_check import check_rules, overall_state
+from mcrise.audits.rules import read_rules
+from mcrise.audits.tables import read_asked
+from mcrise.batch.storage import Storage
 from scenes import CLASSES, SHORTCUTS, STICKER
 
 HERE = Path(__file__).parent
@@ -119,7 +119,7 @@ def show_difference(shortcut: str, audits: Audits) -> None:
 
 def findings(audit: Storage, target: int) -> tuple[ClassFinding, ...]:
     """Of a class, the most important first."""
-    return next(one for one in read_figures(audit).classes if one.target == target).findings
+    return next(one for one in read_stats(audit).classes if one.target == target).findings
 
 
 def is_there(finding: ClassFinding, shortcut: str) -> bool:

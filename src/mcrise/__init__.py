@@ -1,39 +1,50 @@
 """Which colors, where in an image, a model's decision depends on."""
 
-from .archive import load
-from .auditing.runner import AuditResult, audit
-from .brief import Brief
-from .errors import InputError, McriseError, ModelError, PluginError, RecordError
+from ._version import VERSION
+from .audits.api import AuditResult, audit
+from .config import RunConfig
+from .errors import ExplanationError, InputError, McriseError, ModelError, PluginError
+from .explanation import Explanation, merge
+from .explanation_file import load
 from .fills import Blur, Fill, Gray, Hue, Mean, Noise, Picture, Solid
 from .fills import parse as parse_fills
 from .images import Geometry
-from .loop import explain, grow, steps
+from .interpretation.regions import Interpretation, interpret
+from .interpretation.trials import (
+    Comparison,
+    Intervention,
+    TriedInterpretation,
+    compare,
+    find_counterfactual,
+    intervene,
+    try_findings,
+)
 from .maps import Maps
 from .masks import Plan
-from .matching import Gallery, Match, match, open_gallery
 from .metrics import Curve, measure
-from .model import Model
-from .reading import Reading, read_maps
-from .record import Record, merge
-from .runtimes import load_model
-from .study.runner import StudyResult, run_study
-from .trials import Comparison, Trial, Tried, compare, repaint, smallest_flip, try_reading
-from .version import VERSION
+from .models import load_model
+from .models.model import Model
+from .sampling import explain, grow, iter_explain
+from .similarity import Gallery, Match, match, open_gallery
+from .studies.api import StudyResult, run_study
 
 __version__ = VERSION
 
 __all__ = [
     "AuditResult",
     "Blur",
-    "Brief",
     "Comparison",
     "Curve",
+    "Explanation",
+    "ExplanationError",
     "Fill",
     "Gallery",
     "Geometry",
     "Gray",
     "Hue",
     "InputError",
+    "Interpretation",
+    "Intervention",
     "Maps",
     "Match",
     "McriseError",
@@ -44,17 +55,18 @@ __all__ = [
     "Picture",
     "Plan",
     "PluginError",
-    "Reading",
-    "Record",
-    "RecordError",
+    "RunConfig",
     "Solid",
     "StudyResult",
-    "Trial",
-    "Tried",
+    "TriedInterpretation",
     "audit",
     "compare",
     "explain",
+    "find_counterfactual",
     "grow",
+    "interpret",
+    "intervene",
+    "iter_explain",
     "load",
     "load_model",
     "match",
@@ -62,10 +74,6 @@ __all__ = [
     "merge",
     "open_gallery",
     "parse_fills",
-    "read_maps",
-    "repaint",
     "run_study",
-    "smallest_flip",
-    "steps",
-    "try_reading",
+    "try_findings",
 ]

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .record import Record
+    from .explanation import Explanation
 
 
-def words_of(error: BaseException) -> str:
+def safe_str(error: BaseException) -> str:
     """What an error says, even one of somebody else's code: text that can be written anywhere."""
     try:
         said = str(error)
@@ -23,7 +23,7 @@ class InputError(McriseError):
     """What was asked for cannot be: a wrong value, file or combination."""
 
 
-class RecordError(InputError):
+class ExplanationError(InputError):
     """A record is damaged, foreign, or of another run: the problem, and what to do about it."""
 
     def __init__(self, problem: str, remedy: str = "run the explanation again") -> None:
@@ -38,6 +38,6 @@ class PluginError(InputError):
 class ModelError(McriseError):
     """The model failed. `record` holds every score it gave before, None if there was none."""
 
-    def __init__(self, message: str, record: "Record | None" = None) -> None:
+    def __init__(self, message: str, explanation: "Explanation | None" = None) -> None:
         super().__init__(message)
-        self.record = record
+        self.explanation = explanation

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from . import plugins
+from ._util import plugins
 from .colors import FULL, color_names, dominant, rgb_of
-from .errors import InputError, PluginError, RecordError
+from .errors import ExplanationError, InputError, PluginError
 from .images import open_picture, unit_float
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # the weights of Pillow's mode L
@@ -45,12 +45,12 @@ class Fill(ABC):
 
     @property
     @abstractmethod
-    def deed(self) -> str:
+    def action_text(self) -> str:
         """What painting it does, to begin a sentence with: `blurring this part`."""
 
     @property
     @abstractmethod
-    def takes(self) -> str:
+    def removes(self) -> str:
         """What of the image it takes away: `sharpness`."""
 
     @classmethod
@@ -92,10 +92,10 @@ class Color(Fill):
     """A fill that is the same everywhere, so that it needs no picture."""
 
     is_color = True
-    takes = "texture"
+    removes = "texture"
 
     @property
-    def deed(self) -> str:
+    def action_text(self) -> str:
         return f"a patch of {self.name}"
 
     @abstractmethod
@@ -151,8 +151,8 @@ class Blur(Fill):
     """The image out of focus; `sigma` in pixels."""
 
     kind = "blur"
-    deed = "blurring this part"
-    takes = "sharpness"
+    action_text = "blurring this part"
+    removes = "sharpness"
     sigma: float = 8.0
 
     def __post_init__(self) -> None:
@@ -180,8 +180,8 @@ class Gray(Fill):
     """The image without its colors."""
 
     kind = "gray"  # CSS has a color of that name; here it means desaturate
-    deed = "taking the color out of this part"
-    takes = "saturation"
+    action_text = "taking the color out of this part"
+    removes = "saturation"
 
     def render(self, image: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.repeat((image @ LUMA)[..., None], 3, axis=2)
@@ -192,7 +192,7 @@ class Hue(Fill):
     """The image with its colors turned around the gray axis; 120 makes red green."""
 
     kind = "hue"
-    takes = "hue"
+    removes = "hue"
     degrees: float = 120.0
 
     def __post_init__(self) -> None:
@@ -206,7 +206,7 @@ class Hue(Fill):
         return f"hue:{self.degrees:g}"
 
     @property
-    def deed(self) -> str:
+    def action_text(self) -> str:
         return f"turning the hue of this part by {self.degrees:g} degrees"
 
     @classmethod
@@ -225,8 +225,8 @@ class Noise(Fill):
     """Independent random pixels, the same for the same seed."""
 
     kind = "noise"
-    deed = "covering this part with noise"
-    takes = "texture"
+    action_text = "covering this part with noise"
+    removes = "texture"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -256,7 +256,7 @@ class Picture(Fill):
     """Another picture, resized to the image where it has another size."""
 
     kind = "picture"
-    takes = "content"
+    removes = "content"
     pixels: NDArray[np.uint8] = field(compare=False, repr=False)  # (rows, columns, 3)
     label: str = "picture"
     digest: str = field(default="", init=False)
@@ -273,7 +273,7 @@ class Picture(Fill):
         return self.label
 
     @property
-    def deed(self) -> str:
+    def action_text(self) -> str:
         return f"showing {self.label} in this part"
 
     @classmethod
@@ -306,7 +306,7 @@ def checked(kind: str, given: Any) -> type[Fill]:
             f"The fill {kind!r} is {given!r}, but a class derived from mcrise.fills.Fill is "
             "needed: mend its package."
         )
-    needed = ("color", "deed", "render", "takes")
+    needed = ("color", "action_text", "render", "removes")
     missing = [n for n in needed if n in given.__abstractmethods__ or not getattr(given, n)]
     if missing:
         raise PluginError(
@@ -344,7 +344,7 @@ def from_json(data: dict[str, Any], array: NDArray[Any] | None = None) -> Fill:
     if found is None:
         # A record may come from anyone: only what is a package's name is told to be installed.
         named = isinstance(package, str) and re.fullmatch(r"\w([\w.-]*\w)?", package, re.ASCII)
-        raise RecordError(
+        raise ExplanationError(
             f"paints with the fill {kind!r}, which this mcrise does not know",
             f"pip install {package}" if named else "open it where that fill was defined",
         )

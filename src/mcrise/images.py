@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from .content import ByContent
+from ._util.array_eq import ArrayEq
 from .errors import InputError
 
 SMALLEST_SIDE = 8  # pixels; below it there is no room for "where"
@@ -39,7 +39,7 @@ FILTERS = {
 
 
 @dataclass(frozen=True, eq=False)
-class View(ByContent):
+class View(ArrayEq):
     """What the model is shown of a picture."""
 
     pixels: NDArray[Any]  # (H, W, 3): uint8 in 0..255 or float32 in 0..1
@@ -90,7 +90,7 @@ class Geometry:
         if isinstance(source, np.ndarray):
             pixels, notes = array_pixels(source)
             if self.size in (None, pixels.shape[:2]) and self.short_side is None:
-                return whole(pixels, notes)
+                return whole_view(pixels, notes)
             if pixels.dtype != np.uint8:
                 notes += ("the float image was rounded to 8 bits to be resized",)
                 pixels = np.rint(pixels * 255).astype(np.uint8)
@@ -105,7 +105,7 @@ class Geometry:
     def fit(self, picture: Image.Image, notes: tuple[str, ...]) -> View:
         rows, cols = picture.height, picture.width
         if self.size is None:
-            return whole(np.asarray(picture), notes)
+            return whole_view(np.asarray(picture), notes)
         if self.short_side is None:
             height, width = float(rows), float(cols)
         else:
@@ -119,7 +119,7 @@ class Geometry:
         return View(np.asarray(fitted), (rows, cols), box, notes)
 
 
-def whole(pixels: NDArray[Any], notes: tuple[str, ...]) -> View:
+def whole_view(pixels: NDArray[Any], notes: tuple[str, ...]) -> View:
     rows, cols = pixels.shape[:2]
     if rows * cols > MANY_PIXELS:
         notes += (
@@ -297,19 +297,19 @@ def whole_pixels(pixels: NDArray[Any]) -> NDArray[np.uint8]:
     return np.clip(np.rint(unit_float(pixels) * 255), 0, 255).astype(np.uint8)
 
 
-def thinning(size: tuple[int, ...], most: int) -> int:
+def downsampling_step(size: tuple[int, ...], most: int) -> int:
     """Every how many pixels (rows, columns) are left if no side is to be longer than `most`."""
     return -(-max(size[:2]) // most)
 
 
-def thinned(pixels: NDArray[Any], every: int) -> NDArray[Any]:
+def downsample(pixels: NDArray[Any], every: int) -> NDArray[Any]:
     """Pixels (H, W, 3) to look at: one for every square of so many, their mean."""
     if every == 1:
         return pixels
     return np.asarray(Image.fromarray(whole_pixels(pixels)).reduce(every))
 
 
-def covered(region: NDArray[np.bool_], every: int) -> NDArray[np.bool_]:
+def touched_blocks(region: NDArray[np.bool_], every: int) -> NDArray[np.bool_]:
     """Which squares of so many pixels a region (H, W) has a part in; as `thinned` has them."""
     for axis in (0, 1):
         starts = np.arange(0, region.shape[axis], every)

@@ -1,4 +1,4 @@
-"""Maps: what an estimator makes of a record for one class, in units of score."""
+"""Diagnostics: what a user should know before trusting a map, in sentences."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,32 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .content import ByContent
+from ._util.array_eq import ArrayEq
 from .errors import InputError
+from .estimators.lattice import LARGE
+from .estimators.linear import group_count
 from .fills import Fill
-from .images import thinned, thinning
-from .masks import CHUNK
-from .raster import LARGE
+from .images import downsample, downsampling_step
+from .masks import Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .sample import Chance
 
-SURE_SE = 1.96  # standard errors: half of a 95 % interval, which is what ± stands for everywhere
+STANDARD_ERRORS_95 = (
+    1.96  # standard errors: half of a 95 % interval, which is what ± stands for everywhere
+)
 SETTLED = 256  # masks, from which on `smooth` knows its errors well enough
 
 
-def group_count(n_masks: int) -> int:
-    """How many equal groups of masks tell the error of a mean: four a chunk until there are 16,
-    then a chunk each, and 64 at most."""
-    n_chunks = n_masks // CHUNK
-    return min(64, max(n_chunks, min(16, 4 * n_chunks)))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Maps(ByContent):
+class Maps(ArrayEq):
     """One map per fill (one in all for `rise` and `debiased`), with standard errors.
 
     A value is the mean change of the score when the neighbourhood of that pixel, about two cells
@@ -55,7 +50,9 @@ class Maps(ByContent):
     beyond: NDArray[np.bool_] | None = None  # (K, H, W) what exceeds chance; None: ask `test`
     limit: float | None = None  # what chance exceeds in one map of twenty, in units of score
     other_tested: bool = False  # whether these were too noisy or shrunken, and centered maps were
-    test: "Callable[[], Chance] | None" = field(default=None, compare=False)  # asked when drawn
+    test: "Callable[[], NullThreshold] | None" = field(
+        default=None, compare=False
+    )  # asked when drawn
 
     def __getstate__(self) -> dict[str, Any]:
         """For a pickle: the answer of the test instead of the run that it is asked of."""
@@ -91,7 +88,7 @@ class Maps(ByContent):
         return math.sqrt(noise / signal) if signal > 0 else math.inf
 
     @property
-    def sure_se(self) -> float:
+    def half_width_95(self) -> float:
         """Standard errors in half of a 95 % interval: more where few masks tell how large one is.
 
         Those of `smooth` are not told by groups, but with few masks they are too small as well.
@@ -100,13 +97,13 @@ class Maps(ByContent):
 
         n_groups = group_count(self.n_masks)
         if n_groups < 2 or (self.estimator == "smooth" and self.n_masks >= SETTLED):
-            return SURE_SE
+            return STANDARD_ERRORS_95
         return float(stdtrit(n_groups - 1, 0.975))
 
     def thinned(self, most: int) -> "Maps":
         """Fewer pixels to look at, so that no side is longer than `most`: every n-th has its own
         values, over the mean of the image around it."""
-        every = thinning(self.image.shape, most)
+        every = downsampling_step(self.image.shape, most)
         if every == 1:
             return self
         known = self.tested()
@@ -114,7 +111,7 @@ class Maps(ByContent):
             known,
             values=self.values[:, ::every, ::every],
             se=self.se[:, ::every, ::every],
-            image=thinned(self.image, every),
+            image=downsample(self.image, every),
             beyond=None if known.beyond is None else known.beyond[:, ::every, ::every],
         )
 
@@ -124,7 +121,7 @@ class Maps(ByContent):
             return self
         return self.beside(self.test())
 
-    def beside(self, chance: "Chance") -> "Maps":
+    def beside(self, chance: "NullThreshold") -> "Maps":
         """The same maps, with what exceeds chance in them."""
         return replace(
             self,
@@ -151,7 +148,7 @@ class Maps(ByContent):
         With `ax`, only the map there is (or the first) is drawn into it. `vmax` is the value at
         the ends of the scale, to compare figures; `cmap` another color scale of matplotlib's.
         """
-        from .plots import plot_into, plot_maps  # these and the notebook's alone point down
+        from .output.plots import plot_into, plot_maps  # these and the notebook's alone point down
 
         if ax is not None:
             return plot_into(ax, self, vmax, cmap)
@@ -172,7 +169,7 @@ class Maps(ByContent):
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from .report import maps_html
+        from .output.html import maps_html
 
         return maps_html(self)
 
@@ -199,3 +196,47 @@ def mean_square(maps: NDArray[np.float32]) -> float:
     if maps[0].size <= LARGE:
         return float(np.mean(np.square(maps, dtype=np.float64)))
     return float(np.mean([np.mean(np.square(one, dtype=np.float64)) for one in maps]))
+
+
+def diagnose(
+    plan: Plan,
+    n_masks: int,
+    untouched: float,
+    mean: float,
+    spread: float,
+    relative_error: float,
+    jitter: float = 0.0,
+) -> tuple[str, ...]:
+    """Look for the usual reasons why a map says little.
+
+    `untouched` is the target's score on the image as it is, `mean` and `spread` its mean and
+    standard deviation under masks; two answers to the same images were `jitter` apart.
+    """
+    if spread == 0:
+        return (
+            f"the score was {mean:.3g} under every mask: as far as these fills can tell, the model "
+            "does not look at the image",
+        )
+    found = []
+    if jitter:
+        found.append(
+            f"the model answers the same images differently each time, by up to {jitter:.2g}: is "
+            "dropout on, or an image changed at random on its way in? Maps are noisier for it"
+        )
+    if untouched > 0.1 and abs(mean) < 0.1 * untouched and plan.mask_prob > 0.1:
+        gentler = max(0.1, round(0.4 * plan.mask_prob, 1))
+        found.append(
+            f"under masks the score averages {mean:.2g} (untouched {untouched:.2g}): at mask_prob "
+            f"{plan.mask_prob:g} the model sees little; try {gentler:g}"
+        )
+    if relative_error > 1:
+        found.append(
+            f"the map cannot be told from noise yet: {3 * n_masks:,} more masks would halve its "
+            "error"
+        )
+    elif relative_error > 0.5:
+        found.append(
+            f"the map is noisy (relative error {relative_error:.2f}): {3 * n_masks:,} more masks "
+            "would halve it"
+        )
+    return tuple(found)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .content import ByContent
+from ._util.array_eq import ArrayEq
 from .errors import InputError
 from .fills import RGBWK, Fill, check_fills
 
@@ -73,7 +73,7 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Masks(ByContent):
+class Masks(ArrayEq):
     """Some masks of a plan."""
 
     cells: NDArray[np.uint8]  # (N, h + 2, w + 2); 0 keeps, k paints fill k

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .asking import model_of
+from ._util.array_eq import ArrayEq
 from .colors import FULL
-from .content import ByContent
 from .errors import InputError
 from .estimators import DEFAULT, EstimatorName
+from .explanation import Explanation, Target
 from .fills import Fill, Solid, parse
 from .images import unit_float
 from .maps import Maps
-from .model import Model
-from .record import Record, Target
+from .model_calls import model_of
+from .models.model import Model
 
 BLACK = Solid(FULL["black"], "black")
 STEP = 0.01  # of the pixels, changed between two calls
@@ -62,7 +62,7 @@ def find_metric(name: str) -> Metric:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking(ByContent):
+class Ranking(ArrayEq):
     """The pixels in the order in which an explanation would change them, and to what."""
 
     order: NDArray[np.int64]  # (H W,) places in row-major numbering, most important first
@@ -112,7 +112,7 @@ def rank_importance(importance: NDArray[Any], fill: Fill = BLACK) -> Ranking:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve(ByContent):
+class Curve(ArrayEq):
     """The score of the target while pixels change."""
 
     metric: Metric
@@ -154,7 +154,7 @@ def curve_from_json(data: dict[str, Any]) -> Curve:
 
 
 def measure(
-    record: Record,
+    explanation: Explanation,
     model: Any,
     target: Target = None,
     *,
@@ -172,11 +172,11 @@ def measure(
     """
     check_step(step)
     chosen = [find_metric(name) for name in ([metrics] if isinstance(metrics, str) else metrics)]
-    plain = one_fill(fill, record.view.pixels)
-    maps = record.maps(target, estimator)
-    known = model_of(record, model)
+    plain = one_fill(fill, explanation.view.pixels)
+    maps = explanation.maps(target, estimator)
+    known = model_of(explanation, model)
     return curves_of(
-        record.view.pixels,
+        explanation.view.pixels,
         known,
         maps.target,
         rank(maps, plain),

@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from .auditing.zones import KNOWN, Box, Zone, parse_box
-from .claims import join
+from ._util.files import write_atomically
+from .audits.zones import KNOWN, Box, Zone, parse_box
 from .errors import InputError
-from .files import write_atomically
 from .fills import Fill
 from .fills import parse as parse_fills
 from .images import View, png, whole_pixels
-from .model import Model
-from .repaints import Repaint, Stroke
-from .runtimes import load_model
+from .interpretation.claims import join
+from .interpretation.repaints import Repaint, Stroke
+from .models import load_model
+from .models.model import Model
 
-__all__ = ["NotIgnored", "Seen", "assert_ignores"]
+__all__ = ["DependsOnZone", "IgnoreResult", "assert_ignores"]
 
 CONFIDENCE = 0.95  # that the verdict is right
 CANDIDATES = np.linspace(0, 1, 2001)  # means that are ruled out one by one
@@ -39,7 +39,7 @@ ZoneLike = str | Box | NDArray[np.bool_] | Sequence[NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
-class Seen:
+class IgnoreResult:
     """What painting the zone does to the score, so far."""
 
     mean: float  # largest change by any of the colors, on average over the images painted
@@ -59,11 +59,11 @@ class Seen:
         )
 
 
-class NotIgnored(AssertionError):
+class DependsOnZone(AssertionError):
     """The model depends on the zone; with the image that shows it best."""
 
     def __init__(
-        self, sentence: str, seen: Seen, image: NDArray[np.uint8], path: Path | None
+        self, sentence: str, seen: IgnoreResult, image: NDArray[np.uint8], path: Path | None
     ) -> None:
         super().__init__(sentence)
         self.seen = seen
@@ -81,7 +81,7 @@ def assert_ignores(
     target: int | str | None = None,
     seed: int = 0,
     save: Path | str | None = None,
-) -> Seen:
+) -> IgnoreResult:
     """Assert that painting a zone moves the score by no more than `at_most` on average.
 
     Of each image the zone is painted whole and in parts with each of the colors, and the largest
@@ -123,7 +123,7 @@ def assert_ignores(
         seen = replace(seen, worst=worst.words)
         if seen.low > at_most:
             path = worst.save(save) if save is not None else None
-            raise NotIgnored(seen.line(name, at_most), seen, worst.picture, path)
+            raise DependsOnZone(seen.line(name, at_most), seen, worst.picture, path)
         if seen.high <= at_most:
             break
     return seen
@@ -154,7 +154,7 @@ def looks(
     fills: tuple[Fill, ...],
     target: int | str | None,
     seed: int,
-) -> Iterator[tuple[Seen, Change]]:
+) -> Iterator[tuple[IgnoreResult, Change]]:
     """Image by image in random order: what is known after it, and what it showed."""
     interval, total, n_calls = Interval(len(images)), 0.0, 0
     order = np.random.default_rng(seed).permutation(len(images))
@@ -166,7 +166,7 @@ def looks(
         interval.add(change.size)
         total += change.size
         n_calls += change.n_calls
-        yield Seen(total / n, *interval.ends, n, len(images), n_calls), change
+        yield IgnoreResult(total / n, *interval.ends, n, len(images), n_calls), change
 
 
 def largest_change(

@@ -1,12 +1,21 @@
 """All that the contracts import of mcrise beyond its public names: one place to adapt."""
 
+from mcrise.batch.storage import Storage
 from mcrise.cli import cli
 from mcrise.demo.signs import SIGNS
 from mcrise.estimators import ESTIMATORS
-from mcrise.loop import last
 from mcrise.masks import CHUNK, draw
-from mcrise.page.app import create_app
-from mcrise.page.jobs import Jobs
-from mcrise.study.storage import Storage
+from mcrise.sampling import last
+from mcrise.server.app import create_app
 
-__all__ = ["CHUNK", "ESTIMATORS", "SIGNS", "Jobs", "Storage", "cli", "create_app", "draw", "last"]
+__all__ = [
+    "CHUNK",
+    "ESTIMATORS",
+    "SIGNS",
+    "JobQueue",
+    "Storage",
+    "cli",
+    "create_app",
+    "draw",
+    "last",
+]

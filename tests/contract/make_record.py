@@ -30,15 +30,15 @@ def main():
     if commit == "773b96f":
         turned = mcrise.Picture(image()[::-1, ::-1].copy(), "turned")
         options["fills"] = (*mcrise.parse_fills("red,green,black,blur:4"), turned)
-    record = mcrise.explain(image(), model, **options)
+    explanation = mcrise.explain(image(), model, **options)
     if commit != "6929595":
-        tried = mcrise.try_reading(record, mcrise.read_maps(record), model)
+        tried = mcrise.try_findings(explanation, mcrise.interpret(explanation), model)
         print("\n".join(tried.lines()))
-        mcrise.repaint(record, model, REGION, mcrise.Solid(GREEN), control=True)
+        mcrise.intervene(explanation, model, REGION, mcrise.Solid(GREEN), control=True)
     if commit == "773b96f":  # entries that only some runs have
-        record.pilot = {0.2: record.scores[0], 0.05: record.scores[1]}
-        record.choice, record.verdict = "mask_prob 0.1 of three", "stopped at 512 masks"
-    record.save(DATA / f"{commit}.npz")
+        explanation.pilot = {0.2: explanation.scores[0], 0.05: explanation.scores[1]}
+        explanation.choice, explanation.verdict = "mask_prob 0.1 of three", "stopped at 512 masks"
+    explanation.save(DATA / f"{commit}.npz")
 
 
 if __name__ == "__main__":

@@ -41,22 +41,24 @@ def masks_text():
     return json.dumps(found, indent=1) + "\n"
 
 
-def describe(record):
+def describe(explanation):
     """Checksums of every kind of maps of every class; of smooth ones some numbers as well."""
     found = {
-        "n_masks": record.n_masks,
-        "mask_prob": record.plan.mask_prob,
-        "seed": record.plan.seed,
-        "fills": [fill.name for fill in record.plan.fills],
-        "labels": list(record.labels),
-        "n_answers": len(record.answers),
-        "pilot": list(record.pilot),
-        "scores": [int(zlib.crc32(record.scores[chunk].tobytes())) for chunk in record.chunks],
+        "n_masks": explanation.n_masks,
+        "mask_prob": explanation.plan.mask_prob,
+        "seed": explanation.plan.seed,
+        "fills": [fill.name for fill in explanation.plan.fills],
+        "labels": list(explanation.labels),
+        "n_answers": len(explanation.answers),
+        "pilot": list(explanation.pilot),
+        "scores": [
+            int(zlib.crc32(explanation.scores[chunk].tobytes())) for chunk in explanation.chunks
+        ],
         "maps": {},
         "smooth": {},
     }
-    for estimator, target in product(sorted(ESTIMATORS), range(record.n_classes)):
-        maps = record.maps(target, estimator)
+    for estimator, target in product(sorted(ESTIMATORS), range(explanation.n_classes)):
+        maps = explanation.maps(target, estimator)
         sums = [zlib.crc32(array.tobytes()) for array in (maps.values, maps.se)]
         found["maps"][f"{estimator} {target}"] = sums
         if estimator == "smooth":

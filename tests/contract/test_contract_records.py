@@ -52,64 +52,64 @@ def test_a_record_says_what_it_said_to_the_bit(name):
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_record_goes_on_and_ends_as_a_new_run(name):
     """The model is asked only about masks that are new, and once to be recognized."""
-    record, asked = load(name), []
-    before = {chunk: record.scores[chunk].copy() for chunk in record.chunks}
+    explanation, asked = load(name), []
+    before = {chunk: explanation.scores[chunk].copy() for chunk in explanation.chunks}
 
     def counted(images):
         asked.append(len(images))
         return two_patches(images)
 
     model = mcrise.Model(counted, labels=LABELS, identity=IDENTITY)
-    n_masks = record.n_masks + 2 * CHUNK
-    again = 2 * record.batch_size  # to recognize the model, and how far answers are apart
-    record = last(mcrise.grow(record, model, n_masks=n_masks))
-    assert record.n_masks == n_masks
+    n_masks = explanation.n_masks + 2 * CHUNK
+    again = 2 * explanation.batch_size  # to recognize the model, and how far answers are apart
+    explanation = last(mcrise.grow(explanation, model, n_masks=n_masks))
+    assert explanation.n_masks == n_masks
     assert 2 * CHUNK <= sum(asked) <= 2 * CHUNK + 1 + again
     for chunk, scores in before.items():
-        np.testing.assert_array_equal(record.scores[chunk], scores)
-    plan = record.plan
+        np.testing.assert_array_equal(explanation.scores[chunk], scores)
+    plan = explanation.plan
     fresh = mcrise.explain(
         image(), model, n_masks=n_masks, mask_prob=plan.mask_prob, seed=plan.seed, fills=plan.fills
     )
     for chunk in fresh.chunks:
-        np.testing.assert_array_equal(record.scores[chunk], fresh.scores[chunk])
+        np.testing.assert_array_equal(explanation.scores[chunk], fresh.scores[chunk])
 
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_record_that_is_saved_again_says_the_same(name, tmp_path):
-    record = load(name)
-    record.save(tmp_path / "run.npz")
+    explanation = load(name)
+    explanation.save(tmp_path / "run.npz")
     again = mcrise.load(tmp_path / "run.npz")
-    assert describe(again) == describe(record)
-    assert again.answers.keys() == record.answers.keys()
-    assert again.pilot.keys() == record.pilot.keys()
+    assert describe(again) == describe(explanation)
+    assert again.answers.keys() == explanation.answers.keys()
+    assert again.pilot.keys() == explanation.pilot.keys()
     assert (again.verdict, again.choice, again.jitter) == (
-        record.verdict,
-        record.choice,
-        record.jitter,
+        explanation.verdict,
+        explanation.choice,
+        explanation.jitter,
     )
 
 
 @pytest.mark.parametrize("name", ANSWERED)
 def test_what_was_repainted_is_known_without_a_call(name):
     """And with it the same patch in all other places."""
-    record = load(name)
+    explanation = load(name)
     model = mcrise.Model(refuse, labels=LABELS, identity=IDENTITY)
-    trial = mcrise.repaint(record, model, REGION, mcrise.Solid(GREEN), control=True)
+    trial = mcrise.intervene(explanation, model, REGION, mcrise.Solid(GREEN), control=True)
     painted = image()
     painted[REGION] = GREEN
     np.testing.assert_allclose(trial.after, two_patches(painted[None])[0], atol=1e-6)
     assert trial.control is not None
-    assert len(record.answers) == KNOWN[name]["n_answers"]
+    assert len(explanation.answers) == KNOWN[name]["n_answers"]
 
 
 @pytest.mark.parametrize("name", FINDINGS_TRIED)
 def test_findings_are_tried_without_a_call(name):
     """The one finding is the red patch, and confirmed."""
-    record = load(name)
+    explanation = load(name)
     model = mcrise.Model(refuse, labels=LABELS, identity=IDENTITY)
-    tried = mcrise.try_reading(record, mcrise.read_maps(record), model)
+    tried = mcrise.try_findings(explanation, mcrise.interpret(explanation), model)
     (verdict,) = tried.verdicts
     assert verdict.confirmed
     assert (verdict.finding.region & REGION).sum() > 0.7 * verdict.finding.region.sum()
-    assert len(record.answers) == KNOWN[name]["n_answers"]
+    assert len(explanation.answers) == KNOWN[name]["n_answers"]

@@ -11,16 +11,16 @@ import sys
 
 import click
 
+from .._version import VERSION
 from ..errors import InputError, McriseError
-from ..version import VERSION
 from .audit import audit
-from .characters import say, sentence, spell_out
 from .check import check
 from .demo import demo
 from .diff import diff
 from .explain import explain, show
 from .match import match
 from .measure import measure_command
+from .output import echo, install_encoding_fallback, sentence
 from .report import report
 from .serve import serve
 from .study import study, study_status
@@ -63,7 +63,7 @@ def end(number: int, frame: object) -> None:
 
 def main() -> None:
     """Run the command; what goes wrong becomes one sentence and an exit code."""
-    spell_out()
+    install_encoding_fallback()
     signal.signal(signal.SIGTERM, end)
     try:
         cli(prog_name="mcrise", standalone_mode=False)
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def complain(text: str) -> None:
-    say(sentence(f"Error: {text}"), err=True)
+    echo(sentence(f"Error: {text}"), err=True)
 
 
 def readable(error: click.ClickException) -> click.ClickException:
@@ -100,5 +100,5 @@ def readable(error: click.ClickException) -> click.ClickException:
 
 
 def interrupted(by: BaseException | None) -> int:
-    say("Stopped. What was computed is saved; the same command goes on from there.", err=True)
+    echo("Stopped. What was computed is saved; the same command goes on from there.", err=True)
     return 128 + (signal.SIGTERM if isinstance(by, Ended) else signal.SIGINT)

@@ -4,16 +4,16 @@ from typing import Any
 
 import click
 
-from ..auditing.protocol import N_MASKS
-from ..auditing.runner import prepare
-from ..auditing.zones import DEFAULT
-from ..brief import CAP, TOLERANCE
+from ..audits.api import prepare
+from ..audits.config import N_MASKS
+from ..audits.zones import DEFAULT
+from ..batch.datasets import SPLIT
+from ..batch.workers import TIMEOUT
+from ..config import MAX_MASKS, TOLERANCE
 from ..errors import InputError, McriseError
-from ..study.crew import TIMEOUT
-from ..study.datasets import SPLIT
-from ..study.runner import RETRIES
-from .characters import say
+from ..studies.api import RETRIES
 from .options import MODEL_HELP, ChanceOrAuto, NumberOrAuto, Pair, model_options
+from .output import echo
 
 
 @click.command()
@@ -24,7 +24,7 @@ from .options import MODEL_HELP, ChanceOrAuto, NumberOrAuto, Pair, model_options
 @click.option("--n-masks", type=NumberOrAuto(), default=N_MASKS, show_default=True,
               help="Of each image.")  # fmt: skip
 @click.option("--tolerance", type=float, default=TOLERANCE, help="Of --n-masks auto.")
-@click.option("--cap", type=int, default=CAP, help="Of --n-masks auto.")
+@click.option("--max-masks", type=int, default=MAX_MASKS, help="Of --n-masks auto.")
 @click.option("--colors", "--fills", "fills", default="rgbwk", show_default=True)
 @click.option("--zones", default=DEFAULT, show_default=True, metavar="NAME[,NAME...]",
               help="Of thirds, rim, object, or NAME=TOP:LEFT:BOTTOM:RIGHT, 0 to 1.")  # fmt: skip
@@ -59,8 +59,8 @@ def audit(data: str, model: str, quiet: bool, settings: dict[str, Any], **option
     if settings.pop("threads") not in (None, 1):
         raise InputError("Each worker of an audit has one thread: say --workers instead.")
     order = prepare(data, model, **options, **settings)
-    found = order.run(not quiet, None if quiet else lambda cost: say(*cost.lines(), err=True))
+    found = order.run(not quiet, None if quiet else lambda cost: echo(*cost.lines(), err=True))
     if not quiet:
-        say(*found.summary, "", f"Audit: {found.path}")
+        echo(*found.summary, "", f"Audit: {found.path}")
     if found.n_failed == found.n_images:
         raise McriseError(f"All {found.n_images} images failed; {found.path} says why each did.")

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
-from ..auditing.judging import check_rules, overall_state
-from ..auditing.rules import read_rules
-from ..auditing.verdicts import FORMATS
-from ..study.storage import Storage
-from .characters import say_text
+from ..audits.rule_check import check_rules, overall_state
+from ..audits.rule_formats import FORMATS
+from ..audits.rules import read_rules
+from ..batch.storage import Storage
 from .options import OutFile
+from .output import echo_text
 
 EXIT = {"holds": 0, "violated": 3, "undecided": 4}
 
@@ -34,5 +34,5 @@ def check(audit: str, rules: Path, against: str | None, form: str, out: Path | N
     text = FORMATS[form](judged, str(rules))
     if out is not None:
         Storage(str(out)).write((text + "\n").encode())
-    say_text(text)
+    echo_text(text)
     sys.exit(EXIT[overall_state(judged)])

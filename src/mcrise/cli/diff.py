@@ -7,18 +7,18 @@ from typing import Any
 
 import click
 
-from ..archive import load
-from ..auditing.difference import compare_audits, plot_difference
-from ..auditing.looks import Asked
-from ..auditing.plain import plain
-from ..auditing.runs import compare_runs
-from ..auditing.tables import NOTE, read_asked
+from .._util.files import RUN
+from ..audits.class_data import AuditInfo
+from ..audits.diff import compare_audits, plot_difference
+from ..audits.run_diff import compare_runs
+from ..audits.schema import to_jsonable
+from ..audits.tables import NOTE, read_asked
+from ..batch.storage import Storage
 from ..errors import InputError
-from ..files import RUN
-from ..folder import RunFolder
-from ..study.storage import Storage
-from .characters import say, say_text
+from ..explanation_file import load
+from ..output.run_folder import RunFolder
 from .options import estimator_option, json_option
+from .output import echo, echo_text
 
 PICTURE, TABLE = "diff.png", "diff.json"
 
@@ -39,7 +39,7 @@ def diff(
     Two audits are compared class by class and zone by zone, each image with itself; of two runs,
     one class of the image.
     """
-    from ..plots import plot_comparison
+    from ..output.plots import plot_comparison
 
     kinds = {kind_of(before), kind_of(after)}
     if len(kinds) > 1:
@@ -54,16 +54,16 @@ def diff(
         if target is not None:
             raise InputError("--target is of two runs: two audits are compared in all classes.")
         found = compare_audits(Storage(before), Storage(after))
-        asked: Asked = read_asked(Storage(after))
+        asked: AuditInfo = read_asked(Storage(after))
         lines, content = found.lines(asked), found.to_json()
         figure = plot_difference(found)
     written = [folder.write_json(TABLE, content)]
     if figure is not None:
         written.insert(0, folder.save(figure, PICTURE))
     if as_json:
-        say_text(json.dumps(content, indent=2))
+        echo_text(json.dumps(content, indent=2))
     else:
-        say(*lines, *(f"Written: {path}" for path in written))
+        echo(*lines, *(f"Written: {path}" for path in written))
 
 
 def kind_of(where: str) -> str:
@@ -75,4 +75,4 @@ def kind_of(where: str) -> str:
 
 
 def runs_json(difference: Any, zones: Any) -> dict[str, Any]:
-    return {"difference": difference.to_json(), "zones": plain(zones)}
+    return {"difference": difference.to_json(), "zones": to_jsonable(zones)}

@@ -8,25 +8,25 @@ from typing import Any
 
 import click
 
-from ..archive import load
-from ..brief import Brief
-from ..claims import join
-from ..errors import RecordError
+from ..config import RunConfig
+from ..errors import ExplanationError
 from ..estimators import DEFAULT
-from ..folder import MAPS, REGIONS, Drawing, RunFolder, folder_of
-from ..loop import CHECKPOINT_SECONDS, grow, last, run
-from ..progress import with_progress
-from ..record import Record
-from ..runtimes import load_model
-from .characters import say, say_text
-from .options import MODEL_HELP, brief_options, json_option, model_options, target_options
+from ..explanation import Explanation
+from ..explanation_file import load
+from ..interpretation.claims import join
+from ..models import load_model
+from ..output.progress import with_progress
+from ..output.run_folder import MAPS, REGIONS, Drawing, RunFolder, folder_of
+from ..sampling import CHECKPOINT_SECONDS, grow, last, run
+from .options import MODEL_HELP, json_option, model_options, run_options, target_options
+from .output import echo, echo_text
 
 
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path), required=False)
 @click.option("--model", "spec", required=True, help=MODEL_HELP)
 @target_options
-@brief_options()
+@run_options()
 @click.option("--more", type=click.Path(path_type=Path), metavar="RUN",
               help="Continue a finished RUN instead of explaining IMAGE.")  # fmt: skip
 @click.option("--like", type=click.Path(path_type=Path), metavar="RUN",
@@ -51,7 +51,7 @@ def explain(
     spec: str,
     targets: tuple[str, ...],
     estimator: str,
-    brief: Brief,
+    config: RunConfig,
     more: Path | None,
     like: Path | None,
     out: Path | None,
@@ -70,11 +70,11 @@ def explain(
     if (image is None) == (more is None):
         raise click.UsageError("Give either an IMAGE to explain or --more RUN to continue one.")
     if more:
-        refuse_other_plan(brief, like)
-    brief = replace(brief, target=targets[0] if targets else None)
+        refuse_other_plan(config, like)
+    config = replace(config, target=targets[0] if targets else None)
     if like:
         other = load(like)
-        brief = brief.like(other.plan, other.n_masks)
+        config = config.like(other.plan, other.n_masks)
     folder = (
         RunFolder(out) if out else folder_of(more) if more else RunFolder(Path(f"{image}.mcrise"))
     )
@@ -84,30 +84,32 @@ def explain(
         with folder.refusing():
             there = None if overwrite or not out else folder.earlier()
             if there is not None and (different := there.differences(before)):
-                raise RecordError(f"Record of another run (other {', '.join(different)})")
+                raise ExplanationError(f"Record of another run (other {', '.join(different)})")
         model = folder_of(more).model(before, spec, settings)
-        grown: Iterator[Record] = grow(
-            before, model, n_masks=brief.n_masks, tolerance=brief.tolerance, cap=brief.cap,
-            target=brief.target,
+        grown: Iterator[Explanation] = grow(
+            before, model, n_masks=config.n_masks, tolerance=config.tolerance, max_masks=config.max_masks,
+            target=config.target,
         )  # fmt: skip
-        record = follow(folder.keep(known(grown, targets), checkpoint), quiet or as_json)
+        explanation = follow(folder.keep(known(grown, targets), checkpoint), quiet or as_json)
     else:
         model = load_model(spec, **settings)
         with folder.refusing():
             there = None if overwrite else folder.earlier()
-            grown = known(run(model.view(image), model, brief, there), targets)
-            record = follow(folder.keep(grown, checkpoint), quiet or as_json)
+            grown = known(run(model.view(image), model, config, there), targets)
+            explanation = follow(folder.keep(grown, checkpoint), quiet or as_json)
     asked = model if trials == "all" else None
     drawing = folder.draw(
-        record, targets or (None,), estimator, asked, model.notes, seconds=checkpoint
+        explanation, targets or (None,), estimator, asked, model.notes, seconds=checkpoint
     )
-    speak(drawing, folder.run, as_json, quiet)
+    print_result(drawing, folder.run, as_json, quiet)
 
 
-def refuse_other_plan(brief: Brief, like: Path | None) -> None:
+def refuse_other_plan(config: RunConfig, like: Path | None) -> None:
     """A run that is continued goes on as it is."""
     said = {"--colors": "fills", "--grid": "grid", "--mask-prob": "mask_prob", "--seed": "seed"}
-    given = [word for word, name in said.items() if getattr(brief, name) != getattr(Brief(), name)]
+    given = [
+        word for word, name in said.items() if getattr(config, name) != getattr(RunConfig(), name)
+    ]
     given += ["--like"] if like else []
     if given:
         raise click.UsageError(
@@ -115,27 +117,27 @@ def refuse_other_plan(brief: Brief, like: Path | None) -> None:
         )
 
 
-def known(grown: Iterator[Record], targets: Sequence[str]) -> Iterator[Record]:
+def known(grown: Iterator[Explanation], targets: Sequence[str]) -> Iterator[Explanation]:
     """Pass a run on, refusing targets the model does not have after one chunk, not after all."""
-    for record in grown:
+    for explanation in grown:
         for target in targets:
-            record.resolve(target)
-        yield record
+            explanation.resolve(target)
+        yield explanation
 
 
-def follow(grown: Iterator[Record], silent: bool) -> Record:
+def follow(grown: Iterator[Explanation], silent: bool) -> Explanation:
     """Follow a run to its end, telling whoever watches."""
     return last(grown if silent else with_progress(grown))
 
 
-def speak(drawing: Drawing, record: Path, as_json: bool, quiet: bool = False) -> None:
+def print_result(drawing: Drawing, explanation: Path, as_json: bool, quiet: bool = False) -> None:
     """Say what was drawn, and where it is."""
     if as_json:
-        say_text(json.dumps(drawing.summary.to_json(), indent=2))
+        echo_text(json.dumps(drawing.summary.to_json(), indent=2))
     elif not quiet:
         files = drawing.files
-        written = f"Maps: {files[MAPS]}   regions: {files[REGIONS]}   record: {record}"
-        say(*drawing.lines(), written)
+        written = f"Maps: {files[MAPS]}   regions: {files[REGIONS]}   record: {explanation}"
+        echo(*drawing.lines(), written)
 
 
 @click.command()
@@ -150,10 +152,10 @@ def show(
 
     Pictures of a class or estimator asked for are named after it, beside those there are.
     """
-    record = load(run)
+    explanation = load(run)
     folder = RunFolder(out) if out else folder_of(run)
     folder.check_writable()
-    words = [record.label(record.resolve(target)) for target in targets]
+    words = [explanation.label(explanation.resolve(target)) for target in targets]
     suffix = " ".join([*words, *([] if estimator == DEFAULT else [estimator])])
-    drawing = folder.draw(record, targets or (None,), estimator, suffix=suffix)
-    speak(drawing, folder_of(run).run if run.is_dir() else run, as_json)
+    drawing = folder.draw(explanation, targets or (None,), estimator, suffix=suffix)
+    print_result(drawing, folder_of(run).run if run.is_dir() else run, as_json)

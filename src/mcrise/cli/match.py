@@ -5,16 +5,16 @@ from typing import Any
 
 import click
 
-from ..brief import Brief
+from ..config import RunConfig
 from ..errors import InputError
-from ..folder import RunFolder
-from ..loop import run
-from ..matching import DISTANCES, MASK_PROB, cache_folder, digest_of, open_gallery
-from ..matching import match as find_match
-from ..runtimes import load_model
-from .characters import say
-from .explain import follow, speak
-from .options import brief_options, estimator_option, json_option, model_options
+from ..models import load_model
+from ..output.run_folder import RunFolder
+from ..sampling import run
+from ..similarity import DISTANCES, MASK_PROB, cache_folder, digest_of, open_gallery
+from ..similarity import match as find_match
+from .explain import follow, print_result
+from .options import estimator_option, json_option, model_options, run_options
+from .output import echo
 
 
 @click.command()
@@ -24,7 +24,7 @@ from .options import brief_options, estimator_option, json_option, model_options
 @click.option("--against", type=click.Path(path_type=Path),
               help="A file of the gallery.  [default: the nearest]")  # fmt: skip
 @click.option("--distance", type=click.Choice(DISTANCES), default="euclidean", show_default=True)
-@brief_options(mask_prob=MASK_PROB)
+@run_options(mask_prob=MASK_PROB)
 @estimator_option
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: QUERY.match]")
 @json_option
@@ -37,7 +37,7 @@ def match(
     spec: str,
     against: Path | None,
     distance: str,
-    brief: Brief,
+    config: RunConfig,
     estimator: str,
     out: Path | None,
     as_json: bool,
@@ -46,7 +46,7 @@ def match(
     settings: dict[str, Any],
 ) -> None:
     """Show which colors make QUERY similar to an image of the folder GALLERY."""
-    from ..plots import plot_match
+    from ..output.plots import plot_match
 
     folder = RunFolder(out or Path(f"{query}.match"))
     folder.check_writable()
@@ -57,17 +57,19 @@ def match(
     known = open_gallery(gallery, embed, cache_folder())
     found = find_match(query, known, embed, distance, against)
     with folder.refusing():
-        grown = run(view, found.model, brief, None if overwrite else folder.earlier())
-        record = follow(folder.keep(grown), quiet or as_json)
+        grown = run(view, found.model, config, None if overwrite else folder.earlier())
+        explanation = follow(folder.keep(grown), quiet or as_json)
     pixels = embed.view(found.path).pixels
-    picture = plot_match(record.maps(0, estimator), pixels, found.path.name)
+    picture = plot_match(explanation.maps(0, estimator), pixels, found.path.name)
     written = folder.save(picture, "match.png")
     if not (as_json or quiet):
         own = digest_of(query)  # which has no rank
         n_ranked = sum(digest != own for digest in known.digests)
-        say(
+        echo(
             f"Matched with {found.path} (rank {found.rank} of {n_ranked}, {distance} "
             f"distance {found.distance:.3g}): {written}"
         )
     notes = (*known.notes, *embed.notes)
-    speak(folder.draw(record, [None], estimator, found.model, notes), folder.run, as_json, quiet)
+    print_result(
+        folder.draw(explanation, [None], estimator, found.model, notes), folder.run, as_json, quiet
+    )

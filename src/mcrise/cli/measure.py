@@ -7,18 +7,18 @@ from typing import Any
 
 import click
 
-from ..archive import load
-from ..brief import Brief
-from ..folder import CURVES, RunFolder, folder_of
-from ..folder import METRICS as NUMBERS
-from ..loop import run
+from ..config import RunConfig
+from ..explanation import Explanation
+from ..explanation_file import load
 from ..metrics import METRICS, STEP, check_step, measure
-from ..model import Model
-from ..record import Record
-from ..runtimes import load_model
-from .characters import say, say_text
+from ..models import load_model
+from ..models.model import Model
+from ..output.run_folder import CURVES, RunFolder, folder_of
+from ..output.run_folder import METRICS as NUMBERS
+from ..sampling import run
 from .explain import follow
-from .options import brief_options, estimator_option, json_option, model_options
+from .options import estimator_option, json_option, model_options, run_options
+from .output import echo, echo_text
 from .whatif import one_fill
 
 
@@ -33,7 +33,7 @@ from .whatif import one_fill
               help="Of deletion and insertion, and of maps over all fills.")  # fmt: skip
 @click.option("--step", type=float, default=STEP, show_default=True,
               help="Share of the pixels changed at once.")  # fmt: skip
-@brief_options()
+@run_options()
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: that of the run]")
 @json_option
 @click.option("--quiet", is_flag=True, help="No progress bar.")
@@ -46,7 +46,7 @@ def measure_command(
     metrics: tuple[str, ...],
     fill: str,
     step: float,
-    brief: Brief,
+    config: RunConfig,
     out: Path | None,
     as_json: bool,
     quiet: bool,
@@ -58,51 +58,55 @@ def measure_command(
     CA-insertion paint each pixel with the color that the map says harms most. Colors, masks and
     the like are of an IMAGE: a RUN has its own.
     """
-    from ..plots import plot_curves
+    from ..output.plots import plot_curves
 
     check_step(step)
     plain = one_fill(fill, "--fill")
     if source.is_dir() or source.suffix == ".npz":
         folder = RunFolder(out) if out else folder_of(source)
         folder.check_writable()
-        record = load(source)
-        record.resolve(target)
-        model = folder_of(source).model(record, spec, settings)
+        explanation = load(source)
+        explanation.resolve(target)
+        model = folder_of(source).model(explanation, spec, settings)
     else:
         folder = RunFolder(out or Path(f"{source}.mcrise"))
         model = load_model(spec or "demo", **settings)
-        record = explained(source, model, replace(brief, target=target), folder, quiet or as_json)
-    maps = record.maps(target, estimator)
+        explanation = explained(
+            source, model, replace(config, target=target), folder, quiet or as_json
+        )
+    maps = explanation.maps(target, estimator)
     curves = measure(
-        record, model, target, estimator=estimator, metrics=metrics or tuple(METRICS), fill=plain,
+        explanation, model, target, estimator=estimator, metrics=metrics or tuple(METRICS), fill=plain,
         step=step,
     )  # fmt: skip
-    notes = [*model.notes, *record.notes]
+    notes = [*model.notes, *explanation.notes]
     answer = {
         "target": maps.target,
         "label": maps.label,
         "estimator": estimator,
-        "n_masks": record.n_masks,
+        "n_masks": explanation.n_masks,
         "notes": notes,
         "curves": [curve.to_json() for curve in curves.values()],
     }
     picture = folder.save(plot_curves(list(curves.values())), CURVES)
     folder.write_json(NUMBERS, answer)
     if as_json:
-        say_text(json.dumps(answer, indent=2))
+        echo_text(json.dumps(answer, indent=2))
         return
-    say(
-        f"{maps.label}: {record.n_masks:,} masks, {estimator} estimator",
+    echo(
+        f"{maps.label}: {explanation.n_masks:,} masks, {estimator} estimator",
         *(curve.line() for curve in curves.values()),
         *(f"Note: {note}." for note in notes),
         f"Curves: {picture}",
     )
 
 
-def explained(image: Path, model: Model, brief: Brief, folder: RunFolder, silent: bool) -> Record:
+def explained(
+    image: Path, model: Model, config: RunConfig, folder: RunFolder, silent: bool
+) -> Explanation:
     """The record of an image, in its folder: the one there is, or a new one."""
     folder.check_writable()
     remedy = "choose another --out"
     with folder.refusing(remedy):
-        grown = run(model.view(image), model, brief, folder.earlier(remedy))
+        grown = run(model.view(image), model, config, folder.earlier(remedy))
         return follow(folder.keep(grown), silent)

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from ..brief import Brief
+from ..config import RunConfig
 from ..estimators import DEFAULT, find_estimator
-from ..scores import SCORE_KINDS
+from ..models.scores import SCORE_KINDS
 
 
 class Pair(click.ParamType):  # type: ignore[type-arg]
@@ -102,9 +102,9 @@ def gathered(command: Any, name: str, options: dict[str, Any], make: Any = dict)
     return called
 
 
-def brief_options(**defaults: Any) -> Callable[[Any], Any]:
+def run_options(**defaults: Any) -> Callable[[Any], Any]:
     """What a run is asked, handed to the command as `brief`."""
-    usual = Brief(**defaults)
+    usual = RunConfig(**defaults)
 
     def option(*names: str, **about: Any) -> Any:
         default = getattr(usual, names[-1].strip("-").replace("-", "_"))
@@ -122,11 +122,11 @@ def brief_options(**defaults: Any) -> Callable[[Any], Any]:
                           help="Model calls to spend; auto stops when the map is good enough."),
         "tolerance": option("--tolerance", type=float,
                             help="Good enough for auto: relative error of the target's map."),
-        "cap": option("--cap", type=int, help="Most masks for auto."),
+        "max_masks": option("--max-masks", type=int, help="Most masks for auto."),
         "seed": option("--seed", type=int),
         "batch_size": option("--batch-size", type=NumberOrAuto(), help="Images at once."),
     }  # fmt: skip
-    return lambda command: gathered(command, "brief", options, Brief)
+    return lambda command: gathered(command, "brief", options, RunConfig)
 
 
 def model_options(command: Any) -> Any:

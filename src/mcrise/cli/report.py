@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from ..archive import load
+from .._util.files import write_atomically
 from ..errors import InputError
-from ..files import write_atomically
-from ..folder import folder_of
-from .characters import say
+from ..explanation_file import load
+from ..output.run_folder import folder_of
 from .options import OutFile, target_options
+from .output import echo
 
 
 @click.command()
@@ -19,17 +19,17 @@ from .options import OutFile, target_options
 @target_options
 def report(runs: tuple[Path, ...], out: Path, targets: tuple[str, ...], estimator: str) -> None:
     """Write a self-contained page about one or several saved RUNs; calls no model."""
-    from ..report import Chapter, render
+    from ..output.html import Chapter, render
 
     chapters = []
     for run in runs:
-        record, folder = load(run), folder_of(run)
-        name = record.view.name or folder.title
+        explanation, folder = load(run), folder_of(run)
+        name = explanation.view.name or folder.title
         own = folder.path.resolve().name
         # As it was given, so that the command goes on with it; but no path of this machine's own.
         given = own if folder.path.is_absolute() or not folder.path.name else folder.path.as_posix()
         elsewhere = given if own != f"{name}.mcrise" else ""
-        chapters.append(Chapter(name, record, targets or (None,), folder.metrics(), elsewhere))
+        chapters.append(Chapter(name, explanation, targets or (None,), folder.metrics(), elsewhere))
     text = render(chapters, estimator).encode()
     try:
         write_atomically(out, text)
@@ -37,4 +37,4 @@ def report(runs: tuple[Path, ...], out: Path, targets: tuple[str, ...], estimato
         raise InputError(
             f"{out} cannot be written ({error.strerror}): choose another --out."
         ) from None
-    say(f"Report: {out} ({len(text) / 2**20:.1f} MB)")
+    echo(f"Report: {out} ({len(text) / 2**20:.1f} MB)")

@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from ..auditing.figures import read_figures
+from ..audits.class_stats import read_stats
+from ..batch.storage import Storage
 from ..errors import InputError
-from ..loop import CHECKPOINT_SECONDS
-from ..model import Model
-from ..runtimes import load_model
-from ..study.storage import Storage
-from .characters import say
+from ..models import load_model
+from ..models.model import Model
+from ..sampling import CHECKPOINT_SECONDS
 from .options import model_options
+from .output import echo
 
 GRACE = 10  # seconds for what was asked before the end; tabs are told, and go by themselves
 
@@ -56,21 +56,21 @@ def serve(
         import uvicorn  # noqa: F401
         from threadpoolctl import threadpool_limits
 
-        from ..page.app import create_app
+        from ..server.app import create_app
     except ImportError as error:
         raise InputError(
             f"The page needs {error.name}, which is not installed: pip install 'mcrise[web]'."
         ) from None
-    from ..page.jobs import Jobs, warm_up
-    from ..page.retention import GIGABYTE, Retention
+    from ..server.job_queue import JobQueue, warm_up
+    from ..server.quota import GIGABYTE, Retention
 
     shown = None if audit is None else Storage(audit)
     if shown is not None:
-        read_figures(shown)  # refuse what is no finished audit before loading models
+        read_stats(shown)  # refuse what is no finished audit before loading models
     with listening(host or "127.0.0.1", port) as door:  # first: models take a while
         models = load_models(specs, settings)
         kept = Retention(keep_days, int(keep_gb * GIGABYTE))
-        jobs = Jobs(data, models, checkpoint_seconds=checkpoint, retention=kept)
+        jobs = JobQueue(data, models, checkpoint_seconds=checkpoint, retention=kept)
         # The model has the cores; estimates that fight it for them take a hundred times longer.
         threadpool_limits(1, user_api="blas")
         for name in models:
@@ -123,7 +123,7 @@ def answer(
     """Tell the address, with the token where other machines may ask, and answer until Ctrl-C."""
     import uvicorn
 
-    from ..page.connections import Connection, speak_seldom
+    from ..server.security import Connection, limit_logs
 
     config = uvicorn.Config(
         app,
@@ -132,12 +132,12 @@ def answer(
         log_level="warning",
         timeout_graceful_shutdown=GRACE,
     )
-    speak_seldom()
+    limit_logs()
     shown = f"[{host}]" if host and ":" in host else host or "127.0.0.1"
     address = f"http://{shown}:{door.getsockname()[1]}/"
-    say(f"Open {address}{f'?token={token}' if token else ''}   (Ctrl-C ends it)")
+    echo(f"Open {address}{f'?token={token}' if token else ''}   (Ctrl-C ends it)")
     if audited:
-        say(f"The audit is at {address}audit.html")
+        echo(f"The audit is at {address}audit.html")
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: Any = None) -> None:

@@ -6,18 +6,18 @@ from typing import Any
 
 import click
 
-from .. import told
-from ..brief import CAP, TOLERANCE
+from .._util import validation
+from ..batch.datasets import SPLIT
+from ..batch.storage import Storage
+from ..batch.workers import TIMEOUT
+from ..config import MAX_MASKS, TOLERANCE
 from ..errors import InputError, McriseError
 from ..estimators import DEFAULT, ESTIMATORS
 from ..metrics import STEP
-from ..study.crew import TIMEOUT
-from ..study.datasets import SPLIT
-from ..study.runner import RETRIES, run_study
-from ..study.storage import Storage
-from ..study.tasks import METHODS, N_MASKS
-from .characters import say, say_text
+from ..studies.api import RETRIES, run_study
+from ..studies.tasks import METHODS, N_MASKS
 from .options import ChanceOrAuto, NumberOrAuto, Pair, model_options
+from .output import echo, echo_text
 
 
 @click.command()
@@ -28,7 +28,7 @@ from .options import ChanceOrAuto, NumberOrAuto, Pair, model_options
 @click.option("--images", type=int, help="A random sample of so many.  [default: all]")
 @click.option("--n-masks", type=NumberOrAuto(), default=N_MASKS, show_default=True)
 @click.option("--tolerance", type=float, default=TOLERANCE, help="Of --n-masks auto.")
-@click.option("--cap", type=int, default=CAP, help="Of --n-masks auto.")
+@click.option("--max-masks", type=int, default=MAX_MASKS, help="Of --n-masks auto.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of sample, masks and LIME.")
 @click.option("--split", default=SPLIT, show_default=True, help="train, test or a subfolder.")
 @click.option("--estimators", metavar="NAME[,NAME...]", default=DEFAULT, show_default=True,
@@ -63,7 +63,7 @@ def study(data: str, model: str, quiet: bool, settings: dict[str, Any], **option
         raise InputError("Each worker of a study has one thread: say --workers instead.")
     found = run_study(data, model, progress=not quiet, **options, **settings)
     if not quiet:
-        say(*found.summary, "", f"Table: {found.path}")
+        echo(*found.summary, "", f"Table: {found.path}")
     if found.n_failed == found.n_images:
         raise McriseError(f"All {found.n_images} images failed; {found.path} says why each did.")
 
@@ -84,12 +84,12 @@ def study_status(folder: str, as_json: bool) -> None:
         status = {"images": n_images, "done": 0, "failed": 0, "images_per_second": None,
                   "seconds_left": None, "written": None}  # fmt: skip
     if as_json:
-        say_text(json.dumps(status))
+        echo_text(json.dumps(status))
         return
-    say(f"{status['done']} of {status['images']} images done, {status['failed']} failed.")
+    echo(f"{status['done']} of {status['images']} images done, {status['failed']} failed.")
     if status["done"] < status["images"] and None not in status.values():
         ago = time.time() - status["written"]
-        say(
+        echo(
             f"{status['images_per_second']:.3g} images/s, {clock(status['seconds_left'])} left, as "
             f"of {clock(ago)} ago."
         )
@@ -97,10 +97,12 @@ def study_status(folder: str, as_json: bool) -> None:
 
 def read_status(text: str) -> dict[str, Any]:
     """What a study tells of itself, or a ValueError."""
-    found = told.table(json.loads(text))
-    counts = {name: told.whole(found[name], 0, 10**9) for name in ("images", "done", "failed")}
+    found = validation.table(json.loads(text))
+    counts = {
+        name: validation.whole(found[name], 0, 10**9) for name in ("images", "done", "failed")
+    }
     times = {
-        name: None if found[name] is None else told.number(found[name], low=0)
+        name: None if found[name] is None else validation.number(found[name], low=0)
         for name in ("images_per_second", "seconds_left", "written")
     }
     return {**counts, **times}

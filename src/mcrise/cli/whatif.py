@@ -10,27 +10,27 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from .. import fills
-from ..archive import load
 from ..errors import InputError
-from ..folder import RunFolder, folder_of, keeping_answers
+from ..explanation import Explanation
+from ..explanation_file import load
 from ..images import open_picture
-from ..model import Model
-from ..reading import Finding, Reading, read_maps
-from ..record import Record
-from ..repaints import Repaint, Stroke
-from ..trials import (
-    Trial,
-    Tried,
-    flip_line,
-    repaint,
-    smallest_flip,
-    try_reading,
+from ..interpretation.regions import Finding, Interpretation, interpret
+from ..interpretation.repaints import Repaint, Stroke
+from ..interpretation.text import control_words
+from ..interpretation.trials import (
+    Intervention,
+    TriedInterpretation,
+    counterfactual_line,
+    find_counterfactual,
+    intervene,
+    try_findings,
     try_strokes,
 )
-from ..trials import compare as compare_classes
-from ..wording import control_words
-from .characters import say, say_text
+from ..interpretation.trials import compare as compare_classes
+from ..models.model import Model
+from ..output.run_folder import RunFolder, folder_of, keeping_answers
 from .options import OWN_MODEL_HELP, estimator_option, json_option, model_options
+from .output import echo, echo_text
 
 
 @click.command()
@@ -61,34 +61,34 @@ def whatif(
     Without --region and --mask, every finding is tried, and then all together for the smallest
     repaint that changes the decision.
     """
-    from ..plots import plot_trials
+    from ..output.plots import plot_trials
 
-    record = load(run)
-    record.resolve(target)
-    model = folder_of(run).model(record, spec, settings)
-    reading = read_maps(record, target, estimator)
+    explanation = load(run)
+    explanation.resolve(target)
+    model = folder_of(run).model(explanation, spec, settings)
+    reading = interpret(explanation, target, estimator)
     folder = RunFolder(out) if out else folder_of(run)
     if region is None and mask is None:
         if paint is not None:
             raise InputError("--paint says what with, but not where: give --region or --mask.")
-        with keeping_answers(record, run):
-            tried = try_reading(record, reading, model)
-            flip = smallest_flip(record, model, tried)
-        trials = [*main_trials(record, tried), *([flip] if flip else [])]
-        lines = [*tried.lines(), flip_line(flip, record, reading.maps.target)]
+        with keeping_answers(explanation, run):
+            tried = try_findings(explanation, reading, model)
+            flip = find_counterfactual(explanation, model, tried)
+        trials = [*main_trials(explanation, tried), *([flip] if flip else [])]
+        lines = [*tried.lines(), counterfactual_line(flip, explanation, reading.maps.target)]
         answer = {
             "reading": tried.to_json(),
-            "flip": flip.to_json(record) if flip else None,
+            "flip": flip.to_json(explanation) if flip else None,
         }
     else:
-        with keeping_answers(record, run):
-            trial = try_one(record, model, reading, region, mask, paint)
-        trials, answer = [trial], {"trial": trial.to_json(record)}
-        lines = [trial.line(record), *top_scores(record, trial)]
+        with keeping_answers(explanation, run):
+            trial = try_one(explanation, model, reading, region, mask, paint)
+        trials, answer = [trial], {"trial": trial.to_json(explanation)}
+        lines = [trial.line(explanation), *top_scores(explanation, trial)]
         lines += [control_words(trial.control)] if trial.control else []
     if trials:
-        lines.append(f"Picture: {folder.save(plot_trials(record, trials), 'whatif.png')}")
-    speak(answer, lines, as_json)
+        lines.append(f"Picture: {folder.save(plot_trials(explanation, trials), 'whatif.png')}")
+    print_result(answer, lines, as_json)
 
 
 @click.command()
@@ -115,35 +115,35 @@ def compare(
     Give the class you want first: --target "priority road" --target "no vehicles", or --truth and
     it is compared with the predicted one.
     """
-    from ..plots import plot_comparison
+    from ..output.plots import plot_comparison
 
     if (len(targets) != 2) if truth is None else bool(targets):
         raise InputError("Two classes are compared: give --target twice, or --truth alone.")
-    record = load(run)
+    explanation = load(run)
     wanted, given = (truth, None) if truth is not None else targets
-    first = record.resolve(wanted)  # refuse what cannot be compared before opening a model
+    first = explanation.resolve(wanted)  # refuse what cannot be compared before opening a model
     try:
-        model = folder_of(run).model(record, spec, settings)
+        model = folder_of(run).model(explanation, spec, settings)
     except InputError:
         if spec is not None:
             raise
         model = None  # the maps need none; only the suggestions stay untried
-    with keeping_answers(record, run):
-        comparison = compare_classes(record, first, given, estimator, model)
+    with keeping_answers(explanation, run):
+        comparison = compare_classes(explanation, first, given, estimator, model)
     folder = RunFolder(out) if out else folder_of(run)
     picture = folder.save(plot_comparison(comparison), "compare.png")
-    lines = [*comparison.lines(record), f"Picture: {picture}"]
-    speak(comparison.to_json(record), lines, as_json)
+    lines = [*comparison.lines(explanation), f"Picture: {picture}"]
+    print_result(comparison.to_json(explanation), lines, as_json)
 
 
 def try_one(
-    record: Record,
+    explanation: Explanation,
     model: Model,
-    reading: Reading,
+    reading: Interpretation,
     number: int | None,
     mask: Path | None,
     paint: str | None,
-) -> Trial:
+) -> Intervention:
     """Paint one finding or the user's own region."""
     chosen = None if paint is None else one_fill(paint, "--paint")
     target = reading.maps.target
@@ -153,15 +153,15 @@ def try_one(
         if chosen is None:
             raise InputError("--mask says where to paint, but not what with: give --paint.")
         place = "the region of the mask"
-        return repaint(record, model, read_mask(mask), chosen, target, place, control=True)
+        return intervene(explanation, model, read_mask(mask), chosen, target, place, control=True)
     assert number is not None
-    tried = try_reading(record, reading)  # in the order that was printed, where it was tried
+    tried = try_findings(explanation, reading)  # in the order that was printed, where it was tried
     finding = finding_of(tried.reading, number)
     fill = chosen or finding.strongest.fill
-    return repaint(record, model, finding.region, fill, target, finding.place, control=True)
+    return intervene(explanation, model, finding.region, fill, target, finding.place, control=True)
 
 
-def main_trials(record: Record, tried: Tried) -> list[Trial]:
+def main_trials(explanation: Explanation, tried: TriedInterpretation) -> list[Intervention]:
     """The repaint of each finding that moves the score most, as it was tried."""
     target = tried.reading.maps.target
     strokes = [
@@ -169,7 +169,7 @@ def main_trials(record: Record, tried: Tried) -> list[Trial]:
         for one in tried.verdicts
         if one and one.control
     ]
-    return [try_strokes(record, None, Repaint((stroke,)), target) for stroke in strokes]
+    return [try_strokes(explanation, None, Repaint((stroke,)), target) for stroke in strokes]
 
 
 def one_fill(text: str, option: str) -> fills.Fill:
@@ -179,7 +179,7 @@ def one_fill(text: str, option: str) -> fills.Fill:
     return chosen[0]
 
 
-def finding_of(reading: Reading, number: int) -> Finding:
+def finding_of(reading: Interpretation, number: int) -> Finding:
     if number > len(reading.findings):
         n_findings = len(reading.findings)
         raise InputError(
@@ -195,16 +195,16 @@ def read_mask(path: Path) -> NDArray[np.bool_]:
     return np.asarray(picture) > 127
 
 
-def top_scores(record: Record, trial: Trial) -> list[str]:
+def top_scores(explanation: Explanation, trial: Intervention) -> list[str]:
     """Before and after of the target and the top five."""
     return [
         f"  {score['label']:<30} {score['before']:.3f} → {score['after']:.3f}"
-        for score in trial.to_json(record)["scores"]
+        for score in trial.to_json(explanation)["scores"]
     ]
 
 
-def speak(answer: dict[str, Any], lines: list[str], as_json: bool) -> None:
+def print_result(answer: dict[str, Any], lines: list[str], as_json: bool) -> None:
     if as_json:
-        say_text(json.dumps(answer, indent=2))
+        echo_text(json.dumps(answer, indent=2))
     else:
-        say(*lines)
+        echo(*lines)

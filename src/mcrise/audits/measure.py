@@ -1,0 +1,394 @@
+"""Looking: everything that an audit measures of one image, a pure function of it and the model.
+
+Figures of a class are means over images, so what is kept of an image must not be biased, noisy as
+it may be. Maps are `centered`, which is linear in the scores. Energies are products of two halves
+of the masks, whose errors are independent, so that noise does not count as signal.
+"""
+
+import io
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from .._util.array_eq import ArrayEq
+from ..batch.datasets import Example
+from ..batch.work import read_image
+from ..config import RunConfig
+from ..estimators.lattice import raster_of
+from ..estimators.linear import centered, contrast, sums_at
+from ..explanation import Explanation
+from ..explanation_file import write_explanation
+from ..fills import Gray, Hue
+from ..images import View, unit_float, whole_pixels
+from ..interpretation.experiments import FindingOutcome
+from ..interpretation.regions import interpret
+from ..interpretation.repaints import Repaint, Stroke, own_mean
+from ..interpretation.trials import TriedInterpretation, find_counterfactual, try_findings
+from ..masks import Masks
+from ..models.model import Model
+from ..sampling import last, run
+from .class_data import RASTER
+from .color_names import BASICS, basic_colors
+from .confirmation import ConfirmationTask
+from .zones import Zone, box_share, mask_share, onto_raster, outer_part, zone_shares
+
+POOLED = "centered"  # linear: maps of few masks are noisy, but their mean is not biased
+READ = "smooth"  # the maps of a single image that are read
+THUMBNAIL = 96  # pixels
+HALVES = slice(0, None, 2), slice(1, None, 2)  # of the masks
+OTHER_LIGHTS = {"gray": Gray(), "hue120": Hue(120.0), "hue240": Hue(240.0)}
+KINDS = {  # what a claim makes a finding, the most telling first
+    "missing color": "missing color",
+    "brightness": "brightness",
+    "finds color": "color",
+    "color": "color",
+    "structure": "texture",
+    "obstacle": "obstacle",
+    "hue": "hue",
+    "saturation": "saturation",
+    "sharpness": "sharpness",
+    "hue obstacle": "obstacle",
+    "saturation obstacle": "obstacle",
+    "sharpness obstacle": "obstacle",
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """Measure an image, or repaint it to try what was found in others of its class."""
+
+    image: int  # its number in the audit
+    example: Example
+    truth: int | None
+    confirmations: tuple[ConfirmationTask, ...] | None = None  # None: measure it
+
+
+@dataclass(frozen=True, eq=False)
+class ImageMeasurement(ArrayEq):
+    """What was measured of an image."""
+
+    facts: dict[str, Any]  # one row of the table of images, but for the arrays
+    findings: list[dict[str, Any]]  # rows of theirs
+    arrays: dict[str, NDArray[Any]]
+    explanation: bytes | None = field(default=None, repr=False)  # its file, where records are kept
+
+
+def measure_image(
+    view: View,
+    model: Model,
+    run_config: RunConfig,
+    zones: Sequence[Zone],
+    task: Task,
+    keep_record: bool = False,
+) -> ImageMeasurement:
+    """Measure an image: its maps, what was found in them and tried, and how sure it all is."""
+    parts = zone_shares(zones, own_share(task.example, view))  # a wrong box costs no calls
+    grown = last(run(view, model, run_config))
+    explanation = grown.first(grown.goal)
+    predicted = explanation.resolve(None)
+    target = predicted if task.truth is None else explanation.resolve(task.truth)
+    targets = list(dict.fromkeys((target, predicted)))
+    tried = {one: try_findings(explanation, interpret(explanation, one, READ, unsure=True), model)
+             for one in targets}  # fmt: skip
+    facts: dict[str, Any] = {
+        "target": target,
+        "predicted": predicted,
+        "score": float(explanation.untouched[target]),
+        "predicted_score": float(explanation.untouched[predicted]),
+        "n_masks": explanation.n_masks,
+        "n_targets": len(targets),
+        **predictions_in_other_light(view, model),
+        **flip_facts(explanation, model, tried[predicted]),
+        **righting_facts(explanation, model, list(tried.values()), task.truth),
+        "size": list(view.original_size),
+        "notes": list(view.notes),
+    }
+    facts["outer"], region = outer_part(zones, parts)
+    after, said = paint_outer(view, model, run_config, target, region)
+    facts["n_calls"] = 1 + explanation.n_masks + len(OTHER_LIGHTS) + len(explanation.answers)
+    facts["n_calls"] += len(after) if region.any() else 0
+    maps = [explanation.maps(one, POOLED) for one in targets]
+    colors = onto_raster(basic_colors(view.pixels) == np.arange(len(BASICS))[:, None, None])
+    first = onto_raster(maps[0].values)
+    halves = half_maps(explanation, target)
+    facts["presence"], facts["color"] = energies(*halves)
+    return ImageMeasurement(
+        facts,
+        [row for one in targets for row in finding_rows(tried[one])],
+        {
+            "maps": np.stack([onto_raster(one.values) for one in maps]).astype(np.float16),
+            "errors": np.stack([onto_raster(one.se) for one in maps]).astype(np.float16),
+            "ranks": rank_maps(explanation, target).astype(np.float16),
+            "zone_energy": zone_energies(parts, *halves),
+            "zone_effect": mean_within(first, parts),
+            "own_share": colors.mean(axis=(1, 2)),
+            "own_effect": mean_within(first, colors),
+            "outer_after": after,
+            "outer_said": said,
+            "outer_region": np.packbits(region),
+            "pixels": pixels_on_raster(view),
+            "thumbnail": np.frombuffer(thumbnail(view), np.uint8),
+        },
+        record_bytes(explanation) if keep_record else None,
+    )
+
+
+# ---- numbers of maps on the raster
+
+
+def half_maps(
+    explanation: Explanation, target: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The maps of every other mask, and those of the rest: (K, R, R) each."""
+    masks, scores = explanation.masks(), explanation.scores_of(target)
+    one, other = (pooled(explanation, masks[half], scores[half]) for half in HALVES)
+    return one, other
+
+
+def rank_maps(explanation: Explanation, target: int) -> NDArray[np.float64]:
+    """The maps (K, R, R) of what share of the scores is no higher than each."""
+    from scipy.stats import rankdata
+
+    scores = explanation.scores_of(target)
+    return pooled(explanation, explanation.masks(), rankdata(scores) / len(scores))
+
+
+def pooled(
+    explanation: Explanation, masks: Masks, scores: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Maps (K, R, R) that are linear in the scores."""
+    points = raster_of(explanation.plan)
+    means = sums_at(points, explanation.plan, masks, centered(scores)) / len(scores)
+    return onto_raster(points.enlarge(contrast(explanation.plan, means, 0.0)))
+
+
+def energies(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, float]:
+    """Of presence T, the mean over fills, and of color, what each fill does beyond it."""
+    presence = one.mean(axis=0), other.mean(axis=0)
+    color = one - presence[0], other - presence[1]
+    return float((presence[0] * presence[1]).mean()), float((color[0] * color[1]).mean())
+
+
+def zone_energies(
+    parts: NDArray[np.float64], one: NDArray[np.float64], other: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Of all fills in parts of the raster (Z, R, R): (Z,), NaN where a part is empty."""
+    energy = (parts * (one * other).mean(axis=0)).mean(axis=(1, 2))
+    return np.where(parts.any(axis=(1, 2)), energy, np.nan)
+
+
+def mean_within(maps: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The means of maps (K, R, R) over parts of the raster (Z, R, R): (Z, K), NaN over nothing."""
+    sums = np.einsum("zij,kij->zk", shares, maps)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums / shares.sum(axis=(1, 2))[:, None])
+
+
+def pixels_on_raster(view: View) -> NDArray[np.uint8]:
+    """The image itself, averaged: (R, R, 3)."""
+    channels = onto_raster(np.moveaxis(unit_float(view.pixels), 2, 0))
+    return np.rint(255 * np.moveaxis(channels, 0, 2)).astype(np.uint8)
+
+
+def own_share(example: Example, view: View) -> NDArray[np.float64] | None:
+    """Where the image's object is, as far as the collection says."""
+    if example.mask is not None:
+        return mask_share(read_image(example.mask), view)
+    return None if example.box is None else box_share(example.box, view)
+
+
+# ---- what the model says of other pictures
+
+
+def predictions_in_other_light(view: View, model: Model) -> dict[str, int]:
+    """The classes predicted in gray and with turned hues."""
+    image = unit_float(view.pixels)
+    shown = np.stack([as_given(fill.render(image), view) for fill in OTHER_LIGHTS.values()])
+    return dict(zip(OTHER_LIGHTS, model(shown).argmax(axis=1).tolist(), strict=True))
+
+
+def paint_outer(
+    view: View, model: Model, run_config: RunConfig, target: int, region: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Scores and predictions (K + 2,) with a region of the raster painted, by fill and in its mean.
+
+    The last are of the image untouched: a model that jitters is compared with another answer than
+    the one that its prediction was taken from. NaN and -1 where there is no such region.
+    """
+    plan = run_config.plan(view.pixels)
+    if not region.any():
+        return np.full(plan.n_fills + 2, np.nan), np.full(plan.n_fills + 2, -1)
+    place = enlarged(region, plan.size)
+    fills = (*plan.fills, own_mean(view.pixels, place))
+    repaints = [Repaint((Stroke(place, fill),)) for fill in fills]
+    scores = ask(view, model, run_config, [*repaints, Repaint(())])
+    return scores[:, target].astype(np.float64), scores.argmax(axis=1)
+
+
+def as_given(image: NDArray[np.float32], view: View) -> NDArray[Any]:
+    """A picture in 0..1 in the dtype of the view."""
+    return whole_pixels(image) if view.pixels.dtype == np.uint8 else image
+
+
+def flip_facts(
+    explanation: Explanation, model: Model, tried: TriedInterpretation
+) -> dict[str, Any]:
+    """The smallest repaint found that changes the decision."""
+    flip = find_counterfactual(explanation, model, tried)
+    if flip is None:
+        return {"flip": None, "flip_share": None, "flip_to": None, "flip_sentence": None}
+    return {
+        "flip": kind_of(verdict_of(tried, flip.repaint.strokes[0])),
+        "flip_share": flip.repaint.share,
+        "flip_to": int(flip.after.argmax()),
+        "flip_sentence": flip.line(explanation),
+    }
+
+
+def righting_facts(
+    explanation: Explanation, model: Model, tried: Sequence[TriedInterpretation], truth: int | None
+) -> dict[str, Any]:
+    """Of a wrong image, the smallest repaint of a finding that puts it right."""
+    none = {"righted": None, "righted_sentence": None}
+    if truth is None or truth == explanation.resolve(None):
+        return none
+    single = [
+        (Repaint((Stroke(one.finding.region, fill, one.finding.place),)), one)
+        for some in tried
+        for one in (*(v for v in some.verdicts if v), *some.too_little)
+        for fill in one.after
+    ]
+    right = [(p, one) for p, one in single if explanation.answers[p.digest].argmax() == truth]
+    if right:
+        painted, verdict = min(right, key=lambda pair: pair[0].share)
+        words = painted.strokes[0].words
+    else:
+        flip = find_counterfactual(explanation, model, tried[0])  # several findings together
+        if flip is None:
+            return none
+        verdict = verdict_of(tried[0], flip.repaint.strokes[0])
+        words = " and ".join(stroke.words for stroke in flip.repaint.strokes)
+    return {
+        "righted": kind_of(verdict),
+        "righted_sentence": f"Painting {words}, the model says {explanation.label(truth)!r}.",
+    }
+
+
+def verdict_of(tried: TriedInterpretation, stroke: Stroke) -> FindingOutcome:
+    known = [*(one for one in tried.verdicts if one), *tried.too_little]
+    return next(one for one in known if one.finding.region is stroke.region)
+
+
+def kind_of(verdict: FindingOutcome) -> str:
+    """What a finding is about, in a word or two."""
+    found = {claim.kind for claim in verdict.claims}
+    return next((word for kind, word in KINDS.items() if kind in found), "other")
+
+
+def finding_rows(tried: TriedInterpretation) -> list[dict[str, Any]]:
+    """The findings of a reading, most important first, with what trying them came to."""
+    rows = []
+    for number, ((finding, lines), verdict) in enumerate(
+        zip(tried.said(), tried.verdicts, strict=True), start=1
+    ):
+        assert verdict is not None  # there was a model
+        told, control = finding.to_json(), verdict.to_json()["control"] or {}
+        height, width = finding.region.shape
+        top, left, bottom, right = told["box"]
+        rows.append(
+            {
+                "target": tried.reading.maps.target,
+                "number": number,
+                "place": finding.place,
+                "share": finding.share,
+                "box": [top / height, left / width, bottom / height, right / width],
+                "fill": told["fill"],
+                "effect": told["effect"],
+                "kind": kind_of(verdict),
+                "claims": [claim.kind for claim in verdict.claims],
+                "verdict": verdict.to_json()["verdict"],
+                "before": verdict.before,
+                "after": control.get("here"),
+                "control_low": control.get("low"),
+                "control_median": control.get("median"),
+                "control_high": control.get("high"),
+                "places": control.get("places"),
+                "sentence": " ".join(lines),
+            }
+        )
+    return rows
+
+
+# ---- trying what was found in others
+
+
+@dataclass(frozen=True)
+class Tries:
+    """What the model said of an image repainted: of each attempt, by its key."""
+
+    target: int
+    before: float
+    was: int  # predicted before
+    after: dict[str, tuple[float, int, tuple[float, ...]]]  # score, predicted, scores of controls
+
+
+def repaint(view: View, model: Model, run_config: RunConfig, task: Task) -> Tries:
+    """Paint regions of the raster, and the same patch elsewhere."""
+    confirmations = task.confirmations or ()
+    target, plan = confirmations[0].target, run_config.plan(view.pixels)
+    repaints = [
+        Repaint((Stroke(enlarged(region, plan.size), plan.fills[one.fill]),), soft=True)
+        for one in confirmations
+        for region in (one.region, *one.controls)
+    ]
+    untouched = model(view.pixels[None])[0]
+    after = {}
+    left = iter(ask(view, model, run_config, repaints))
+    for one in confirmations:
+        here, *there = [next(left) for _ in range(1 + len(one.controls))]
+        controls = tuple(float(scores[target]) for scores in there)
+        after[one.key] = float(here[target]), int(here.argmax()), controls
+    return Tries(target, float(untouched[target]), int(untouched.argmax()), after)
+
+
+def ask(
+    view: View, model: Model, run_config: RunConfig, repaints: Sequence[Repaint]
+) -> NDArray[np.float32]:
+    """The scores (n, C) of an image repainted in each of these ways."""
+    cell, size = run_config.plan(view.pixels).cell, run_config.batch_size
+    assert size != "auto"  # a protocol refuses it
+    batches = [repaints[start : start + size] for start in range(0, len(repaints), size)]
+    return np.concatenate(
+        [model(np.stack([one.render(view.pixels, cell) for one in some])) for some in batches]
+    )
+
+
+def enlarged(region: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.bool_]:
+    """A region of the raster, at every pixel of an image."""
+    rows, cols = ((np.arange(n) * RASTER) // n for n in size)
+    return np.asarray(region[rows[:, None], cols])
+
+
+# ---- files
+
+
+def thumbnail(view: View) -> bytes:
+    """A small WebP file of what the model is shown."""
+    picture = Image.fromarray(whole_pixels(view.pixels))
+    picture.thumbnail((THUMBNAIL, THUMBNAIL))
+    out = io.BytesIO()
+    picture.save(out, "WEBP", quality=70)
+    return out.getvalue()
+
+
+def record_bytes(explanation: Explanation) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.npz"
+        write_explanation(explanation, path)
+        return path.read_bytes()

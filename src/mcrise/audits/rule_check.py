@@ -1,0 +1,354 @@
+"""Judging: whether an audit shows what rules demand of it.
+
+A rule holds if all its figures lie on the right side of the limit with their 95 % intervals. It is
+violated if one lies on the wrong side even with an interval that is wide enough for all of them
+together. Otherwise it is undecided, and how many more images would tell is said.
+"""
+
+import math
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ..batch.storage import Storage
+from ..errors import InputError
+from .class_data import AuditInfo
+from .class_stats import AuditStats, ClassStats, read_stats
+from .diff import ClassChange, compare_audits, place_name
+from .paired_stats import Change
+from .rules import ALL_IMAGES, MEASURES, Rule, index_of, refuse_unknown
+from .stats import Estimate, bonferroni, share_ends
+from .tables import read_asked
+
+State = Literal["holds", "violated", "undecided"]
+WORST: tuple[State, ...] = ("violated", "undecided", "holds")
+MOST_IMAGES = 1_000_000  # more than that would not be asked for
+SHARES = ("accuracy", "gray", "hue120", "hue240", "outer_flips")  # of images
+
+NO_TRUTH, NO_SIGNAL = "is not known, since no truth is", "cannot be told from noise"
+MISSING = {  # why there may be none
+    "color_share": NO_SIGNAL,
+    "zone_share": NO_SIGNAL,
+    "zone_effect": "is not known, since no image has that zone",
+    "accuracy": NO_TRUTH,
+    "gray": "is not known",
+    "hue120": "is not known",
+    "hue240": "is not known",
+    "outer_flips": "is not known, since nothing lies outside",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a rule for one class and fill."""
+
+    state: State
+    label: str  # of the class
+    sentence: str
+    estimate: Estimate | None = None
+    more_images: int | None = None  # that would tell, where it is undecided
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A rule and what came of it."""
+
+    rule: Rule
+    verdicts: tuple[Verdict, ...]  # the worst first
+
+    @property
+    def state(self) -> State:
+        return self.verdicts[0].state
+
+    @property
+    def sentence(self) -> str:
+        """Of the worst, and how many others there are like it."""
+        first = self.verdicts[0]
+        like = sum(one.state == first.state for one in self.verdicts) - 1
+        if not like:
+            return first.sentence
+        if first.state == "holds":
+            others = f"other {like} hold" if like > 1 else "other one holds"
+            return f"{first.sentence} The {others} too."
+        return f"{first.sentence} {like} more {'are' if like > 1 else 'is'} {first.state}."
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "rule": self.rule.title,
+            "state": self.state,
+            "sentence": self.sentence,
+            "verdicts": [
+                {
+                    "class": one.label,
+                    "state": one.state,
+                    "sentence": one.sentence,
+                    "value": one.estimate and finite(one.estimate.value),
+                    "low": one.estimate and finite(one.estimate.low),
+                    "high": one.estimate and finite(one.estimate.high),
+                    "images": one.estimate and one.estimate.n,
+                    "more_images": one.more_images,
+                }
+                for one in self.verdicts
+            ],
+        }
+
+
+def finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def overall_state(judged: Sequence[Judged]) -> State:
+    return next(state for state in WORST if any(one.state == state for one in judged))
+
+
+def check_rules(
+    audit: Storage, rules: Sequence[Rule], against: Storage | None = None
+) -> list[Judged]:
+    """Hold an audit against rules; refuses rules that name what it does not have."""
+    info = read_asked(audit)
+    for rule in rules:
+        refuse_unknown(rule, info)
+    if against is None and any(rule.change for rule in rules):
+        raise InputError(
+            "A rule is about a change, but there is no audit to compare with: give --against, or "
+            "against in the rules."
+        )
+    stats = read_stats(audit)
+    changes: dict[int, ClassChange] = {}
+    if against is not None and any(rule.change for rule in rules):
+        found = compare_audits(against, audit)
+        changes = {one.target: one for one in (*found.classes, found.overall)}
+    return [judge(rule, info, stats, changes) for rule in rules]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure that a rule is about."""
+
+    label: str
+    words: str  # "the share of the effect in the rim is"
+    estimate: Estimate | None
+    missing: str  # why there is no figure, where there is none
+    change: Change | None = None  # of an effect, where the figure is how much that has grown
+
+
+def judge(
+    rule: Rule, info: AuditInfo, stats: AuditStats, changes: Mapping[int, ClassChange]
+) -> Judged:
+    rows = list(rows_of(rule, info, stats, changes))
+    verdicts = [verdict_of(rule, row, len(rows)) for row in rows]
+    verdicts.sort(key=lambda one: (WORST.index(one.state), -excess(rule, one.estimate)))
+    return Judged(rule, tuple(verdicts))
+
+
+def rows_of(
+    rule: Rule, info: AuditInfo, stats: AuditStats, changes: Mapping[int, ClassChange]
+) -> Iterator[Row]:
+    known = {one.target: one for one in stats.classes}
+    chosen: list[tuple[str, ClassStats | None]] = []
+    for name in rule.classes or tuple(known):
+        if name == ALL_IMAGES:
+            chosen.append(("all images", stats.overall))
+        else:
+            index = index_of(name, info, rule)
+            chosen.append((repr(info.label(index)), known.get(index)))
+    fills = [rule.fill] if rule.fill else info.fills if rule.measure == "zone_effect" else [""]
+    for label, one in chosen:
+        for fill in fills:
+            noun = MEASURES[rule.measure].format(zone=place_name(rule.zone or ""), fill=fill)
+            if stats.overall.accuracy is None and rule.measure != "accuracy":
+                noun = noun.replace("decided rightly", "decided as it is in color")
+            if one is None:
+                yield Row(label, noun, None, "there are no images of it")
+                continue
+            estimate, verb, effect = figure_of(rule, fill, one), "is", None
+            if rule.change:
+                both = changes.get(one.target)
+                if both and both.n_left_out:
+                    label = f"all images but {both.n_left_out:,} that are decided otherwise now"
+                change = changed(rule, fill, both)
+                estimate, verb = change.by if change else None, "has changed by"
+                if change and rule.measure == "zone_effect":
+                    estimate, effect = change_of_size(change), change
+            elif rule.measure == "zone_effect":
+                estimate = sized(estimate)
+            yield Row(label, f"{noun} {verb}", estimate, f"{noun} {MISSING[rule.measure]}", effect)
+
+
+def figure_of(rule: Rule, fill: str, one: ClassStats) -> Estimate | None:
+    if rule.measure == "zone_share":
+        return one.zones.get(rule.zone or "")
+    if rule.measure == "zone_effect":
+        return one.zone_effect.get(rule.zone or "", {}).get(fill)
+    if rule.measure == "outer_flips":
+        return one.outer.flips if one.outer else None
+    found: Estimate | None = getattr(one, rule.measure)
+    return found
+
+
+def changed(rule: Rule, fill: str, one: ClassChange | None) -> Change | None:
+    if one is None:
+        return None
+    if rule.measure == "zone_share":
+        return one.zones.get(rule.zone or "")
+    if rule.measure == "zone_effect":
+        return one.zone_effect.get(rule.zone or "", {}).get(fill)
+    return one.color_share if rule.measure == "color_share" else one.rates.get(rule.measure)
+
+
+def sized(estimate: Estimate | None) -> Estimate | None:
+    """An effect without its sign: a score that falls has moved as one that rises has."""
+    if estimate is None or not estimate.low < estimate.high:
+        return estimate and replace(
+            estimate, value=abs(estimate.value), low=abs(estimate.low), high=abs(estimate.high)
+        )
+    ends = sorted((abs(estimate.low), abs(estimate.high)))
+    low = 0.0 if estimate.low <= 0 <= estimate.high else ends[0]
+    return replace(estimate, value=abs(estimate.value), low=low, high=ends[1])
+
+
+def change_of_size(change: Change, n_looked_at: int = 1) -> Estimate:
+    """By how much an effect has grown, whatever its sign; of so many figures, as `widened` has it.
+
+    Where it keeps its sign that is its change, where it flips the sum of before and after, up to a
+    sign: so it lies between what change and sum make it within the intervals of both.
+    """
+    by, total = (bonferroni(one, n_looked_at) for one in (change.by, total_of(change)))
+    # If one of them is held, it only grows or only shrinks with the other: ends are in corners.
+    corners = [growth(b, t) for b in (by.low, by.high) for t in (total.low, total.high)]
+    return replace(by, value=growth(by.value, total.value), low=min(corners), high=max(corners))
+
+
+def growth(by: float, total: float) -> float:
+    """|after| - |before|, from after - before and after + before."""
+    return (abs(total + by) - abs(total - by)) / 2
+
+
+def total_of(change: Change) -> Estimate:
+    """The sum of a mean before and after, over the same images.
+
+    Squares of errors keep the law of the parallelogram: those of a sum and of a difference come to
+    twice those of their parts.
+    """
+    parts = change.before, change.after
+    middle, value = sum(f.low + f.high for f in parts) / 2, sum(f.value for f in parts)
+    squares = [(f.high - f.low) ** 2 / 4 for f in (*parts, change.by)]
+    reach = math.sqrt(max(2 * (squares[0] + squares[1]) - squares[2], 0.0))
+    return replace(change.by, value=value, low=middle - reach, high=middle + reach)
+
+
+def verdict_of(rule: Rule, row: Row, n_rows: int) -> Verdict:
+    estimate = row.estimate
+    if estimate is None:
+        return Verdict("undecided", row.label, f"{row.label}: {row.missing}: undecided.")
+    wide = change_of_size(row.change, n_rows) if row.change else None
+    state, more = decide(rule, estimate, n_rows, wide)
+    told = f"{row.label}: {row.words} {estimate.value:.3g}"
+    hint = ""
+    if not has_ends(estimate):
+        sides = f"({images(estimate.n)}, too few to tell how sure that is)"
+    else:
+        sides = (
+            f"(between {estimate.low:.3g} and {estimate.high:.3g} at 95 %, {images(estimate.n)})"
+        )
+        hint = f": {more_words(more)}" if state == "undecided" else ""
+    return Verdict(
+        state, row.label, f"{told} {sides}, and {rule.allowed}: {state}{hint}.", estimate, more
+    )
+
+
+def has_ends(estimate: Estimate) -> bool:
+    """Whether anything tells how sure it is."""
+    return math.isfinite(estimate.low) and math.isfinite(estimate.high)
+
+
+def decide(
+    rule: Rule, estimate: Estimate, n_rows: int, wide: Estimate | None = None
+) -> tuple[State, int | None]:
+    """The verdict on one figure of so many, and how many more images would change it.
+
+    `wide` is the figure with the interval for all of them, where it is not `widened` from its own.
+    """
+    if not has_ends(estimate):
+        return "undecided", None
+    wide = wide or bonferroni(estimate, n_rows)
+    limits = [(1, rule.at_most), (-1, rule.at_least)]  # signed, so that more is worse
+    sides = [
+        (sign * limit, sorted((sign * estimate.low, sign * estimate.high)),
+         sorted((sign * wide.low, sign * wide.high)), sign * estimate.value)
+        for sign, limit in limits if limit is not None
+    ]  # fmt: skip
+    if any(wide_low > limit for limit, _, (wide_low, _), _ in sides):
+        return "violated", None
+    if all(high <= limit for limit, (_, high), _, _ in sides):
+        return "holds", None
+    if rule.measure in SHARES and not rule.change:
+        return "undecided", more_for_share(rule, estimate, n_rows)
+    needed = 0.0
+    for limit, (_, high), (wide_low, _), value in sides:
+        if high > limit:
+            # An interval is as wide as one over the root of the images.
+            reach = high - value if value <= limit else value - wide_low
+            apart = abs(value - limit)
+            needed = max(needed, (reach / apart) ** 2 if apart > 0 else math.inf)
+    more = estimate.n * (needed - 1)
+    return "undecided", None if more > MOST_IMAGES else rounded(more)
+
+
+def more_for_share(rule: Rule, estimate: Estimate, n_rows: int) -> int | None:
+    """How many more images would tell, if as large a share of them are hits."""
+    n, size = estimate.n, n_alone(estimate)
+    while n < MOST_IMAGES:
+        n = math.ceil(1.1 * n)
+        more = n / estimate.n
+        low, high = share_ends(estimate.value, more * size)
+        then = Estimate(estimate.value, low, high, n, round(more * estimate.n_groups))
+        if decided(rule, then, n_rows):
+            return rounded(n - estimate.n)
+    return None
+
+
+def n_alone(estimate: Estimate) -> int:
+    """How many images on their own would be as sure of a share as these are in their groups."""
+
+    def narrow(n: int) -> float:
+        low, high = share_ends(estimate.value, n)
+        return low - high
+
+    return max(bisect(range(1, estimate.n + 1), estimate.low - estimate.high, key=narrow), 1)
+
+
+def decided(rule: Rule, estimate: Estimate, n_rows: int) -> bool:
+    """Whether a rule holds or is violated, by one figure of so many."""
+    wide = bonferroni(estimate, n_rows)
+    over = rule.at_most is not None and wide.low > rule.at_most
+    under = rule.at_least is not None and wide.high < rule.at_least
+    most_held = rule.at_most is None or estimate.high <= rule.at_most
+    return over or under or (most_held and (rule.at_least is None or estimate.low >= rule.at_least))
+
+
+def rounded(n: float) -> int:
+    """Up, to two digits."""
+    n = max(n, 1.0)
+    step = int(10 ** max(math.floor(math.log10(n)) - 1, 0))
+    return math.ceil(n / step) * step
+
+
+def more_words(more: int | None) -> str:
+    if more is None:
+        return "it lies too near to the limit for any number of images to tell"
+    return f"about {images(more, 'more ')} would tell"
+
+
+def images(n: int, more: str = "") -> str:
+    return f"{n:,} {more}image{'s' * (n != 1)}"
+
+
+def excess(rule: Rule, estimate: Estimate | None) -> float:
+    """How far beyond what is allowed, to sort by."""
+    if estimate is None:
+        return -math.inf
+    sides = [estimate.value - rule.at_most] if rule.at_most is not None else []
+    sides += [rule.at_least - estimate.value] if rule.at_least is not None else []
+    return max(sides)

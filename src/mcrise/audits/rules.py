@@ -1,0 +1,174 @@
+"""Rules: what an audit must show before a model may be released.
+
+against = "../last-release"        # optional: an audit of the same images, for `change`
+
+[[rule]]
+name = "the corner is ignored"     # optional
+class = "speed limit 50"           # a label, an index, a list of them, or "all" images
+                                   # together; left out: each class
+measure = "zone_effect"            # one of MEASURES
+zone = "lower right"               # of zone_effect and zone_share
+fill = "yellow"                    # of zone_effect; left out: each fill
+at_most = 0.05                     # or at_least, or both
+change = true                      # by how much it differs from `against`, image by image
+"""
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._util.validation import toml
+from ..errors import InputError
+from ..interpretation.claims import join
+from .class_data import AuditInfo
+
+ALL_IMAGES = "all"
+MEASURES = {  # what they are called in a sentence
+    "color_share": "the share of the effect that is color",
+    "zone_share": "the share of the effect in {zone}",
+    "zone_effect": "the change of the score by {fill} under masks, on average over {zone},",
+    "accuracy": "the share decided rightly",
+    "gray": "the share decided rightly in gray",
+    "hue120": "the share decided rightly with hues turned by 120 degrees",
+    "hue240": "the share decided rightly with hues turned by 240 degrees",
+    "outer_flips": "the share of decisions that painting all of what lies outside changes",
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule, as it is written."""
+
+    number: int
+    measure: str
+    name: str = ""
+    classes: tuple[str | int, ...] = ()  # empty: each
+    zone: str | None = None
+    fill: str | None = None
+    at_most: float | None = None
+    at_least: float | None = None
+    change: bool = False
+
+    @property
+    def title(self) -> str:
+        return self.name or f"rule {self.number}"
+
+    @property
+    def allowed(self) -> str:
+        sides = [
+            f"at {side} {limit:g} is {verb}"
+            for side, limit, verb in (
+                ("most", self.at_most, "allowed"), ("least", self.at_least, "required")
+            )
+            if limit is not None
+        ]  # fmt: skip
+        return join(sides, "and")
+
+
+def read_rules(path: Path) -> tuple[list[Rule], str | None]:
+    """The rules of a TOML file, and which other audit they compare with, if any."""
+    try:
+        content = toml(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"The rules {path} cannot be read ({error.strerror}).") from None
+    except ValueError as error:
+        raise InputError(f"The rules {path} are not TOML: {str(error).rstrip('.')}.") from None
+    for key in content:
+        if key not in ("rule", "against"):
+            raise InputError(f"{path}: {unknown('key', key, ('rule', 'against'))}")
+    against = content.get("against")
+    if against is not None:
+        if not isinstance(against, str):
+            raise InputError(f"{path}: against is {against!r}, but the path of an audit is needed.")
+        against = against if "://" in against else str(path.parent / against)
+    rows = content.get("rule", [])
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise InputError(f"{path} has no rules: write each below [[rule]].")
+    return [read_rule(row, n) for n, row in enumerate(rows, start=1)], against
+
+
+KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "name": (lambda v: isinstance(v, str), "a name"),
+    "class": (lambda v: is_class(v) or (isinstance(v, list) and v != [] and all(map(is_class, v))),
+              "a label, an index or a list of them"),
+    "measure": (lambda v: isinstance(v, str) and v in MEASURES, f"one of {', '.join(MEASURES)}"),
+    "zone": (lambda v: isinstance(v, str), "the name of a zone"),
+    "fill": (lambda v: isinstance(v, str), "the name of a color or fill"),
+    "at_most": (lambda v: is_number(v), "a number"),
+    "at_least": (lambda v: is_number(v), "a number"),
+    "change": (lambda v: isinstance(v, bool), "true or false"),
+}  # fmt: skip
+
+
+def read_rule(row: Mapping[str, Any], number: int) -> Rule:
+    title = row.get("name") if isinstance(row.get("name"), str) else f"rule {number}"
+    for key, value in row.items():
+        if key not in KEYS:
+            raise InputError(f"{title}: {unknown('key', key, KEYS)}")
+        is_right, needed = KEYS[key]
+        if not is_right(value):
+            raise InputError(f"{title}: {key} is {value!r:.60}, but {needed} is needed.")
+    if "measure" not in row:
+        raise InputError(f"{title}: it has no measure: give {KEYS['measure'][1]}.")
+    if "at_most" not in row and "at_least" not in row:
+        raise InputError(f"{title}: it allows everything: give at_most or at_least.")
+    measure = row["measure"]
+    if ("zone" in row) != measure.startswith("zone"):
+        told = "needs a zone" if measure.startswith("zone") else "is of no zone"
+        raise InputError(f"{title}: {measure} {told}.")
+    if "fill" in row and measure != "zone_effect":
+        raise InputError(f"{title}: only zone_effect is of a fill, but the measure is {measure}.")
+    given = {key: value for key, value in row.items() if key != "class"}
+    classes = row.get("class", [])
+    return Rule(number, classes=tuple(classes if isinstance(classes, list) else [classes]), **given)
+
+
+def is_class(value: Any) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def unknown(what: str, given: object, known: Any) -> str:
+    """`There is no zone 'rin': did you mean 'rim'?`"""
+    names = [str(name) for name in known]
+    near = difflib.get_close_matches(str(given), names, n=1)
+    if near:
+        return f"there is no {what} {given!r}: did you mean {near[0]!r}?"
+    listed = f"{', '.join(names[:12])}{' and so on' if len(names) > 12 else ''}"
+    return f"there is no {what} {given!r}: there are {listed}."
+
+
+def refuse_unknown(rule: Rule, info: AuditInfo) -> None:
+    if rule.zone is not None and rule.zone not in info.zones:
+        raise InputError(f"{rule.title}: {unknown('zone', rule.zone, info.zones)}")
+    if rule.fill is not None and rule.fill not in info.fills:
+        raise InputError(f"{rule.title}: {unknown('fill', rule.fill, info.fills)}")
+    for name in rule.classes:
+        if name != ALL_IMAGES:
+            index_of(name, info, rule)
+
+
+def index_of(name: str | int, info: AuditInfo, rule: Rule) -> int:
+    """The class that a rule names."""
+    if isinstance(name, int):
+        if name < 0 or (info.labels and name >= len(info.labels)):
+            last = f" 0 to {len(info.labels) - 1}" if info.labels else " 0 and up"
+            raise InputError(f"{rule.title}: class {name} is unknown: there are{last}.")
+        return name
+    same = [index for index, label in enumerate(info.labels) if label == name]
+    if len(same) > 1:
+        raise InputError(
+            f"{rule.title}: {name!r} is the name of {len(same)} classes: give the index, "
+            f"{join(list(map(str, same)), 'or')}."
+        )
+    if not same:
+        if not info.labels:
+            raise InputError(f"{rule.title}: the classes have no names: give the index.")
+        raise InputError(f"{rule.title}: {unknown('class', name, info.labels)}")
+    return same[0]

@@ -1,0 +1,306 @@
+"""Sentences: an audit in words. The first five are what a release meeting needs.
+
+Each says a number, its 95 % interval and how many images are behind it, and stays true where there
+is nothing to say: no truths, one class, no findings.
+"""
+
+from collections.abc import Callable
+
+from ..interpretation.claims import join, sentence_case
+from .background import OWN
+from .class_data import AuditInfo
+from .class_findings import ClassFinding
+from .class_stats import AuditStats, ClassStats
+from .outliers import FEWEST as FEWEST_ALIKE
+from .stats import Estimate, bonferroni
+from .zones import OUTER
+
+MOST_NAMED = 3  # classes in a sentence
+OUTSIDE = {"background": "outside of the object", "rim": "in the rim of the image"}
+
+Get = Callable[[ClassStats], Estimate | None]
+
+
+def summary(info: AuditInfo, stats: AuditStats) -> list[str]:
+    """The lines of `summary.md`."""
+    return [
+        "# Audit",
+        "",
+        *(f"{n}. {markdown(line)}" for n, line in enumerate(five_sentences(info, stats), 1)),
+        "",
+        *class_table(stats),
+        "",
+        *class_details(stats),
+        *map(markdown, remarks(info, stats)),
+    ]
+
+
+def five_sentences(info: AuditInfo, stats: AuditStats) -> list[str]:
+    return [
+        decisions(stats),
+        colors(info, stats),
+        outside(stats),
+        findings(info, stats),
+        oddities(stats),
+    ]
+
+
+# ---- the five
+
+
+def decisions(stats: AuditStats) -> str:
+    """How often it is right, and how often without the right colors."""
+    whole = stats.overall
+    turned = [f for f in (whole.hue120, whole.hue240) if f]
+    hues = f"with hues turned by 120 and 240 degrees on {join([percent(f) for f in turned], 'and')}"
+    without = ([f"in gray on {percent(whole.gray)}"] if whole.gray else []) + [hues] * bool(turned)
+    if whole.accuracy:
+        told = f"The model is right on {percent(whole.accuracy)} of {images(whole.accuracy.n)}"
+        return f"{join([told, *without], 'and')}." if without else f"{told}."
+    told = f"The truth of these {images(whole.n)} is not known"
+    if not without:
+        return f"{told}, so nothing can be said of how often the model is right."
+    return f"{told}; the model decides as before {join(without, 'and')} of them."
+
+
+def colors(info: AuditInfo, stats: AuditStats) -> str:
+    """How much of what it depends on is color, and in which classes most."""
+    whole = stats.overall.color_share
+    if len(info.fills) < 2:
+        return (
+            f"With {info.fills[0]} alone, what is color and what is presence cannot be told apart "
+            f"({images(stats.overall.n)})."
+        )
+    if whole is None:
+        return (
+            f"Over {images(stats.overall.n)} no dependence on any color or place can be told "
+            "from noise, so there is no share that is color."
+        )
+    told = (
+        f"Of what it depends on, {percent(whole)} is color rather than presence ({images(whole.n)})"
+    )
+    own = own_color(stats.overall)
+    where = f"; {own}" if own else ""
+    return f"{told}{leaders(stats, lambda one: one.color_share)}{where}."
+
+
+def own_color(one: ClassStats) -> str:
+    """Of which own color painted with what matters most: `where it is red, blue moves it by ...`.
+
+    Empty where none is told from nothing, for as many as were looked at.
+    """
+    cells = [(own, fill, f) for own, row in one.own.items() for fill, f in row.items()]
+    sure = [cell for cell in cells if bonferroni(cell[2], len(cells)).excludes_zero]
+    if not sure:
+        return ""
+    own, fill, estimate = max(sure, key=lambda cell: abs(cell[2].value))
+    return f"where an image is {own}, {fill} moves the score by {moved(estimate)} under masks"
+
+
+def outside(stats: AuditStats) -> str:
+    """How much of it lies outside of the object, and in which classes most."""
+    outer, told = stats.overall.outer, []
+    zone = next((zone for zone in OUTER if zone in stats.overall.zones), None)
+    if zone is not None:
+        whole = stats.overall.zones[zone]
+        told = [
+            f"{percent(whole)} of the effect lies {OUTSIDE[zone]} ({images(whole.n)})"
+            + leaders(stats, lambda one: one.zones.get(zone))
+        ]
+    if outer and zone in (None, outer.zone):
+        worst, own = outer.flipped[outer.worst], outer.flipped[OWN]
+        what = "it" if told else f"what lies {OUTSIDE[outer.zone]}"
+        told.append(
+            f"painted over whole in the color that does most ({outer.worst}) {what} changes "
+            f"{percent(worst)} of decisions, in {OWN} {percent(own)} ({images(worst.n)})"
+        )
+    if not told:
+        return (
+            f"What lies outside of the object was not told apart in these "
+            f"{images(stats.overall.n)}."
+        )
+    return f"{sentence_case('; '.join(told))}."
+
+
+def leaders(stats: AuditStats, get: Get) -> str:
+    """`: most in 'stop', 85 % [82, 88] (20 images), and ...`; nothing if there is one class.
+
+    They are those with the highest lower ends of intervals, so that none leads for being little
+    known.
+    """
+    known = [(estimate, one.label) for one in stats.classes if (estimate := get(one)) is not None]
+    sure = sorted((pair for pair in known if pair[0].low > 0), key=lambda pair: -pair[0].low)
+    if len(stats.classes) < 2 or not sure:
+        return ""
+    first = sorted(sure[:MOST_NAMED], key=lambda pair: -pair[0].value)
+    named = [f"{label!r}, {percent(f)} ({images(f.n)})" for f, label in first]
+    return f": most in {join(named, 'and')}"
+
+
+def findings(info: AuditInfo, stats: AuditStats) -> str:
+    """What exceeds chance, what of it is confirmed, and the strongest."""
+    judged = [one for one in stats.classes if one.too_few is None]
+    few = len(stats.classes) - len(judged)
+    rest = f" ({classes(few)} had too few images)" if few else ""
+    if not judged:
+        return f"No class has images enough for findings over images{rest}."
+    found = [finding for one in judged for finding in one.findings]
+    only = sum(len(one.under_masks) for one in judged)
+    places = f"{only} place{'s' * (only > 1)} move{'s' * (only == 1)} scores under masks only"
+    if not found and only:
+        return (
+            f"No finding in {classes(len(judged))}{rest}: {places}, and painted by "
+            f"{'themselves' if only > 1 else 'itself'} could not be told from other places."
+        )
+    if not found:
+        return (
+            f"In none of {classes(len(judged))} does any color at any place move the score by more "
+            f"than chance would over {images(sum(one.n for one in judged))}{rest}."
+        )
+    n_classes = len({finding.target for finding in found})
+    tried = [finding for finding in found if finding.verdict != "untried"]
+    confirmed = [finding for finding in tried if finding.verdict == "confirmed"]
+    held = f"{len(confirmed)} of them confirmed on images not used to find them" if tried else ""
+    leading = [one.findings[0] for one in judged if one.findings]  # of each class
+    first = max(leading, key=lambda one: (one.verdict == "confirmed", one.weight))
+    return (
+        f"{len(found)} finding{'s' * (len(found) > 1)} in {n_classes} of {classes(len(judged))} "
+        f"exceed{'s' * (len(found) == 1)} chance, {held or 'untried as yet'}{rest}"
+        f"{f', and {places}' if only else ''}; the strongest: {short(first, info)}."
+    )
+
+
+def short(one: ClassFinding, info: AuditInfo) -> str:
+    """The place, the color and the number of a finding."""
+    own = f", {one.own} there in {100 * one.own_share:.0f} % of the images" if one.own else ""
+    told = one.change or one.effect
+    how = "painting it" if one.change else "painting it under masks"
+    fill = info.fills[one.painted[0] if one.change and one.painted else one.fill]
+    return (
+        f"{info.label(one.target)!r} depends on {one.place}{own}: {how} {fill} moves the score by "
+        f"{moved(told)}"
+    )
+
+
+def oddities(stats: AuditStats) -> str:
+    """Images that are decided differently, and what rights mistakes."""
+    whole = stats.overall
+    n_unlike = sum(len(one.unlike) for one in stats.classes)
+    n_looked_at = sum(one.n for one in stats.classes if one.n >= FEWEST_ALIKE)
+    told = f"No image of {n_looked_at:,} is decided unlike the rest of its class"
+    if not n_looked_at:
+        told = "No class has images enough to tell which is decided unlike the rest"
+    if n_unlike:
+        first = whole.unlike[0]
+        label = next(one.label for one in stats.classes if one.target == first.target)
+        some = "image is decided unlike the rest of its"
+        many = "images are decided unlike the rest of their"
+        told = (
+            f"{n_unlike} {some if n_unlike == 1 else many} class, most of all "
+            f"{first.name} ({label!r}, {first.distance:.1f} times as far as usual)"
+        )
+    if whole.accuracy is None:
+        return f"{told}; mistakes are not known, since the truth is not."
+    wrong, righted = whole.mistakes["wrong"], whole.mistakes["righted"]
+    if not wrong:
+        return f"{told}; none of {images(whole.accuracy.n)} is decided wrongly."
+    kinds = [f"{kind} {n}" for kind, n in mistakes_by_kind(whole)]
+    how = f" ({', '.join(kinds)})" if kinds else ""
+    return f"{told}; of {wrong} wrong ones a repaint of a finding puts {righted} right{how}."
+
+
+def mistakes_by_kind(one: ClassStats) -> list[tuple[str, int]]:
+    """Most frequent first."""
+    kinds = [(kind, n) for kind, n in one.mistakes.items() if kind not in ("wrong", "righted")]
+    return sorted(kinds, key=lambda pair: (-pair[1], pair[0]))
+
+
+# ---- the rest
+
+
+def class_table(stats: AuditStats) -> list[str]:
+    zone = next((zone for zone in OUTER if zone in stats.overall.zones), None)
+    heads = ["class", "images", "right", "in gray", "color share", zone or "", "findings"]
+    lines = []
+    for one in (*stats.classes, stats.overall):
+        confirmed = sum(finding.verdict == "confirmed" for finding in one.findings)
+        found = f"{len(one.findings)} ({confirmed} confirmed)" if one.findings else ""
+        cells = [
+            markdown(one.label),
+            str(one.n),
+            *(percent(estimate) if estimate else "" for estimate in (
+                one.accuracy, one.gray, one.color_share, one.zones.get(zone or ""))),
+            "too few images" if one.too_few else found,
+        ]  # fmt: skip
+        lines.append(cells)
+    columns = [n for n, head in enumerate(heads) if head]
+    rows = [heads, ["---"] * len(heads), *lines]
+    return ["| " + " | ".join(row[n] for n in columns) + " |" for row in rows]
+
+
+def class_details(stats: AuditStats) -> list[str]:
+    """What was found in each class that has something to tell."""
+    lines = []
+    for one in stats.classes:
+        told = [f"- {finding.sentence}" for finding in (*one.findings, *one.under_masks)]
+        own = own_color(one)
+        told += [f"- {sentence_case(own)}."] if own else []
+        told += [f"- Unlike the others: {image.sentence}" for image in one.unlike]
+        if told:
+            lines += [f"## {markdown(one.label)}", "", *map(markdown, told), ""]
+    return lines
+
+
+def remarks(info: AuditInfo, stats: AuditStats) -> list[str]:
+    named = f" ({info.group})" if info.group not in ("", "group") else ""
+    over = f"groups of images{named}" if info.group else "images"
+    few = [f"{one.label} ({one.n})" for one in stats.classes if one.too_few]
+    lines = [f"Brackets are 95 % intervals over {over}."]
+    if stats.threshold > 0:  # not NaN
+        lines[0] += (
+            f" Findings exceed |z| = {stats.threshold:.1f}, which chance does in one audit of "
+            "twenty, over all classes, fills and places together."
+        )
+    lines.append(
+        f"Model: {info.model}. Data: {info.data}. Colors: {', '.join(info.fills)}; "
+        f"{info.n_masks} masks an image, grid {info.grid[0]} x {info.grid[1]}, mask_prob "
+        f"{info.mask_prob:g}{f' ({info.why})' if info.why else ''}, seed {info.seed}. "
+        f"mcrise {info.version}."
+    )
+    if few:
+        lines.insert(0, f"Too few images for findings: {', '.join(few)}.")
+    return lines
+
+
+# ---- numbers
+
+
+def percent(estimate: Estimate) -> str:
+    """`85 % [82, 88]`."""
+    value = f"{100 * estimate.value:.0f} %"
+    if estimate.low != estimate.low:  # NaN
+        return value
+    return f"{value} [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"
+
+
+def markdown(text: str) -> str:
+    """A label or a sentence with labels, as one line that marks nothing up."""
+    line = " ".join(text.split())
+    for mark, harmless in {"|": "\\|", "<": "&lt;", "`": "\\`", "*": "\\*", "](": "]\\("}.items():
+        line = line.replace(mark, harmless)
+    return line
+
+
+def moved(estimate: Estimate) -> str:
+    """`-0.21 [-0.23, -0.19] (20 images)`."""
+    return (
+        f"{estimate.value:+.2g} [{estimate.low:+.2g}, {estimate.high:+.2g}] ({images(estimate.n)})"
+    )
+
+
+def images(n: int) -> str:
+    return f"{n:,} image{'s' * (n != 1)}"
+
+
+def classes(n: int) -> str:
+    return f"{n:,} class{'es' * (n != 1)}"

@@ -1,0 +1,163 @@
+"""Asking: paint a chunk, ask the model, and make sure that it is the one a record is of.
+
+A record is gone on with by its own model only. Names and digests are compared, and so are answers:
+the untouched image and one batch are asked again, since weights may change under the same name.
+"""
+
+import inspect
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .config import BATCH_SIZES
+from .errors import ExplanationError, ModelError
+from .explanation import Explanation
+from .images import View
+from .masks import CHUNK, draw
+from .models import load_model
+from .models.model import Model
+from .models.provenance import different_models
+from .models.scores import ScoreKind
+from .painting.canvas import Canvas, paint
+
+MOST_BUFFER = 2**29  # bytes of painted images; a chunk that needs more is painted in parts
+MOST_BATCH = 2**30  # bytes of the images of one call; of larger images it gets fewer
+
+
+def buffer_of(canvas: Canvas, batch_size: int) -> NDArray[Any]:
+    """Room for the painted images of a chunk, or as much of it as memory should hold."""
+    buffer = canvas.batch(CHUNK)
+    while buffer.nbytes > MOST_BUFFER and len(buffer) > batch_size:
+        buffer = canvas.batch(len(buffer) // 2)
+    return buffer
+
+
+def chunk_scores(
+    model: Model, canvas: Canvas, buffer: NDArray[Any], explanation: Explanation, chunk: int
+) -> NDArray[np.float32]:
+    """The scores (64, C) of a chunk, painted as many at a time as the buffer holds."""
+    masks = draw(explanation.plan, chunk)
+    out = np.empty((CHUNK, explanation.n_classes), np.float32)
+    for start in range(0, CHUNK, explanation.batch_size):
+        place = start % len(buffer)
+        if place == 0:
+            paint(explanation.plan, canvas, masks[start : start + len(buffer)], buffer)
+        batch = buffer[place : place + explanation.batch_size]
+        answer = ask(model, batch, f"chunk {chunk}", explanation)
+        if answer.shape[1] != explanation.n_classes:
+            raise ModelError(
+                f"Failed at chunk {chunk}: the model gave {answer.shape[1]} scores per image after "
+                f"{explanation.n_classes} before.",
+                explanation,
+            )
+        out[start : start + explanation.batch_size] = answer
+    return out
+
+
+def jitter(
+    model: Model, canvas: Canvas, buffer: NDArray[Any], explanation: Explanation, chunk: int
+) -> float:
+    """How far the answers to one batch are apart when it is asked twice."""
+    again = first_batch(model, canvas, buffer, explanation, chunk)
+    return float(np.abs(again - explanation.scores[chunk][: len(again)]).max())
+
+
+def first_batch(
+    model: Model, canvas: Canvas, buffer: NDArray[Any], explanation: Explanation, chunk: int
+) -> NDArray[np.float32]:
+    """The scores of the first batch of a chunk, asked anew."""
+    some = draw(explanation.plan, chunk)[: explanation.batch_size]
+    batch = paint(explanation.plan, canvas, some, buffer[: len(some)])
+    return ask(model, batch, f"chunk {chunk}", explanation)
+
+
+def ask(
+    model: Model, batch: NDArray[Any], where: str, explanation: Explanation | None
+) -> NDArray[np.float32]:
+    try:
+        return model.scores(batch)
+    except ModelError as error:
+        raise ModelError(f"Failed at {where}: {str(error).rstrip('.')}.", explanation) from error
+
+
+# ---- how many at once
+
+
+def largest_batch(model: Model, view: View) -> int:
+    """How many images a call may have, so that they take no more memory than they should."""
+    image = view.pixels.size * np.dtype(model.dtype or view.pixels.dtype).itemsize
+    return max(size for size in BATCH_SIZES if size == 1 or size * image <= MOST_BATCH)
+
+
+def fastest_batch(model: Model, explanation: Explanation, canvas: Canvas, most: int) -> int:
+    """The smallest batch that is within 5 % of the fastest per image, tried on painted images."""
+    plan = explanation.plan
+    images = paint(plan, canvas, draw(plan, 0)[:most], canvas.batch(most))
+    per_image = {}
+    for size in [size for size in BATCH_SIZES[2:] if size <= most] or [most]:
+        best = float("inf")
+        for _ in range(2):  # the first call of a size may compile or allocate
+            started = time.perf_counter()
+            ask(model, images[:size], f"a trial batch of {size}", None)
+            best = min(best, time.perf_counter() - started)
+        per_image[size] = best / size
+    limit = 1.05 * min(per_image.values())
+    return next(size for size in per_image if per_image[size] <= limit)
+
+
+# ---- who answers
+
+
+def model_of(explanation: Explanation, model: Any) -> Model:
+    """The model that a record is of, in any form that `load_model` takes; another is refused.
+
+    Of a bare callable, nothing but the record says what kind of score it gives.
+    """
+    bare = not isinstance(model, Model | str | Path) and explanation.kind != "probability"
+    kind = cast(ScoreKind, explanation.kind)
+    known = load_model(model, scores=kind) if bare else load_model(model)
+    recognise(explanation, known)
+    return known
+
+
+def recognise(explanation: Explanation, model: Model) -> None:
+    """Refuse a model that does not answer as the one that a record is of.
+
+    It is asked about the untouched image and about one batch, once for each record in memory.
+    """
+    if is_same(explanation.recognised, model.predict):
+        return
+    if different := different_models(
+        explanation.model, explanation.origin, model.identity, model.origin
+    ):
+        raise ExplanationError(
+            f"Record of another run (other {', '.join(different)})",
+            "give the model that the run was made with, or start a new run",
+        )
+    canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
+    answer = ask(model, canvas.untouched(), "the untouched image", explanation)[0]
+    apart = np.inf
+    if answer.shape == explanation.untouched.shape:
+        apart = explanation.other_answer(answer, explanation.untouched)
+        if not apart and explanation.scores:
+            chunk = explanation.chunks[0]
+            known = explanation.scores[chunk][: explanation.batch_size]
+            buffer = canvas.batch(explanation.batch_size)
+            apart = explanation.other_answer(
+                first_batch(model, canvas, buffer, explanation, chunk), known
+            )
+    if apart:
+        raise ExplanationError(
+            f"Record of another model: {model.identity} answers differently now, by "
+            f"{apart:.2g} of score, than when the run was made",
+            "give the model that the run was made with, or start a new run",
+        )
+    explanation.recognised = model.predict
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two callables are one; a method is made anew each time it is named."""
+    return one is other or (inspect.ismethod(one) and bool(one == other))

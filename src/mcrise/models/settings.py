@@ -1,0 +1,266 @@
+"""Settings: what cannot be read off a model file, as said in a TOML file beside it or by arguments.
+
+[input]
+size = [224, 224]          # rows, columns, where the model leaves them open
+short_side = 256           # resize the short side to this, then cut `size` from the middle
+filter = "bicubic"         # nearest, bilinear, bicubic, lanczos, area
+scale = 255                # pixels are divided by this first (default 255; 1 for 0..255)
+mean = [0.485, 0.456, 0.406]
+std = [0.229, 0.224, 0.225]
+layout = "NCHW"            # or NHWC, where the shape does not tell
+channels = "rgb"           # or bgr
+
+[output]
+name = "scores"            # which output, where there are several
+scores = "probability"     # probability, independent or any
+softmax = false            # apply one to logits of classes that exclude each other
+sigmoid = false            # apply one to each logit; the scores are then independent
+labels = ["stop", "yield"] # or "labels.txt": a file beside, one label a line
+"""
+
+import difflib
+import hashlib
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from .._util.validation import toml
+from ..errors import InputError
+from ..images import Geometry
+from .model import Model, Predict
+from .provenance import Origin
+from .scores import ScoreKind
+
+SECTIONS = {
+    "input": ("size", "short_side", "filter", "scale", "mean", "std", "layout", "channels"),
+    "output": ("name", "scores", "softmax", "sigmoid", "labels"),
+}
+Triple = tuple[float, float, float]  # red, green, blue
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is said about a model; None: not said."""
+
+    size: tuple[int, int] | None = None
+    short_side: int | None = None
+    filter: str = "bilinear"
+    scale: float | None = None
+    mean: Triple | None = None
+    std: Triple | None = None
+    layout: str | None = None
+    channels: str = "rgb"
+    name: str | None = None
+    scores: ScoreKind | None = None
+    softmax: bool = False
+    labels: tuple[str, ...] | None = None
+    threads: int | None = None  # for the runtime; None: all cores
+    sigmoid: bool = field(default=False, repr=False)  # younger than the digests of saved records
+
+    @property
+    def normalised(self) -> bool:
+        return (self.scale, self.mean, self.std) != (None, None, None)
+
+    @property
+    def kind(self) -> ScoreKind:
+        return self.scores or ("independent" if self.sigmoid else "probability")
+
+    def geometry(self, size: tuple[int, int] | None) -> Geometry:
+        """The geometry for a model whose own input size is `size` (None where it is open)."""
+        if size is not None and self.size is not None and self.size != size:
+            raise InputError(
+                f"The size is {self.size[0]} x {self.size[1]}, but the model takes only "
+                f"{size[0]} x {size[1]}: leave the size out."
+            )
+        return Geometry(size or self.size, self.short_side, self.filter)
+
+    def affine(self) -> tuple[Triple, Triple]:
+        """gain and offset such that `pixel * gain + offset` is `(pixel / scale - mean) / std`."""
+        scale = 255.0 if self.scale is None else self.scale
+        mean, std = self.mean or (0.0, 0.0, 0.0), self.std or (1.0, 1.0, 1.0)
+        gains = tuple(1 / (scale * s) for s in std)
+        offsets = tuple(-m / s for m, s in zip(mean, std, strict=True))
+        return (gains[0], gains[1], gains[2]), (offsets[0], offsets[1], offsets[2])
+
+    def digest(self) -> str:
+        said = repr(replace(self, labels=None, threads=None)) + " sigmoid" * self.sigmoid
+        return hashlib.sha256(said.encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """What was said that decides the scores, as `load_model` takes it again."""
+        said = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in said.items()
+            if name not in ("labels", "threads") and value != getattr(Settings, name)
+        }
+
+    def model(self, predict: Predict, name: str, digest: str, **about: Any) -> Model:
+        """The model `name` with what is said of its output; `about` says how images go in."""
+        return Model(
+            predict,
+            channels=self.channels,
+            kind=self.kind,
+            softmax=self.softmax,
+            sigmoid=self.sigmoid,
+            labels=self.labels,
+            identity=" ".join(filter(None, [name, digest[:16], self.digest()[:8]])),
+            origin=Origin(name, digest, self.to_json()) if digest else Origin(),
+            **about,
+        )
+
+
+def read_settings(model: Path | None, given: dict[str, Any]) -> Settings:
+    """The settings in the TOML file beside a model, overridden by those given as arguments."""
+    said: dict[str, Any] = {}
+    if model is not None and (beside := model.with_suffix(".toml")).is_file():
+        try:
+            said = convert(read_toml(beside))
+        except InputError as error:
+            raise InputError(f"{beside}: {error}") from None
+    arguments = {name: value for name, value in given.items() if value is not None}
+    return Settings(**said | convert(arguments))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    try:
+        content = toml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"this is not TOML ({error}): mend or remove it.") from None
+    said: dict[str, Any] = {}
+    for section, entries in content.items():
+        if section not in SECTIONS or not isinstance(entries, dict):
+            raise InputError(
+                f"{section!r} stands at the top, but there are only [input] and [output]: put each "
+                "setting below one of these."
+            )
+        for name in entries:
+            if name not in SECTIONS[section]:
+                raise InputError(unknown(name, f"[{section}]", SECTIONS[section]))
+        said |= entries
+    if isinstance(said.get("labels"), str):
+        said["labels"] = path.parent / said["labels"]
+    return said
+
+
+def unknown(name: str, where: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    asked = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}."
+    return f"{name!r} is not a setting of {where}; {asked}"
+
+
+def convert(said: dict[str, Any]) -> dict[str, Any]:
+    """What was said, in the types of `Settings`, so that 255 and 255.0 are the same setting."""
+    converted = {}
+    for name, value in said.items():
+        if name not in CONVERTERS:
+            raise InputError(unknown(name, "a model", CONVERTERS))
+        converter, needed = CONVERTERS[name]
+        try:
+            converted[name] = converter(value)
+        except (TypeError, ValueError):
+            raise InputError(f"{name} is {value!r}, but {needed} needed.") from None
+    return converted
+
+
+def pair(value: Any) -> tuple[int, int]:
+    rows, columns = value if isinstance(value, list | tuple) else (value, value)
+    return operator.index(rows), operator.index(columns)
+
+
+def positive_whole(value: Any) -> int:
+    return int(positive(operator.index(value)))
+
+
+def number(value: Any) -> float:
+    if isinstance(value, bool | str) or not math.isfinite(value):
+        raise ValueError
+    return float(value)
+
+
+def positive(value: Any) -> float:
+    if number(value) <= 0:
+        raise ValueError
+    return float(value)
+
+
+def triple(value: Any, one: Callable[[Any], float] = number) -> Triple:
+    values = list(value) if isinstance(value, Iterable) else [value]
+    red, green, blue = values * 3 if len(values) == 1 else values
+    return one(red), one(green), one(blue)
+
+
+def positive_triple(value: Any) -> Triple:
+    return triple(value, positive)
+
+
+def word(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def yes_or_no(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str | Path):
+        return read_labels(Path(value))
+    return tuple(word(name) for name in value)
+
+
+CONVERTERS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "size": (pair, "rows and columns, as in [224, 224], are"),
+    "short_side": (positive_whole, "a whole number above zero is"),
+    "filter": (word, "a word is"),
+    "scale": (positive, "a number above zero is"),
+    "mean": (triple, "one number or three (red, green, blue) are"),
+    "std": (positive_triple, "one number or three (red, green, blue) above zero are"),
+    "layout": (word, "NCHW or NHWC is"),
+    "channels": (word, "rgb or bgr is"),
+    "name": (word, "the name of an output is"),
+    "scores": (word, "probability, independent or any is"),
+    "softmax": (yes_or_no, "true or false is"),
+    "sigmoid": (yes_or_no, "true or false is"),
+    "labels": (names, "a list of names or the path of a text file is"),
+    "threads": (positive_whole, "a whole number above zero is"),
+}
+
+
+def read_labels(path: Path) -> tuple[str, ...]:
+    """Labels from a text file, one a line, in the order of the model's scores."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise InputError(
+            f"The labels {path} cannot be read ({reason}): give a text file, one label a line."
+        ) from None
+    return tuple(line.strip() for line in lines if line.strip())
+
+
+@contextmanager
+def size_named(size: tuple[int, int] | None) -> Iterator[None]:
+    """Say, where a model fails, that nobody said which size it wants: often that is the reason."""
+    try:
+        yield
+    except Exception as error:
+        if size is not None:
+            raise
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        raise RuntimeError(
+            f"{reason} (the image went in at its own size; if the model wants another, give --size)"
+        ) from error
+
+
+def file_digest(path: Path) -> str:
+    """What identifies a model file: a digest of its bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,426 @@
+"""Pictures of maps. The only place where a map is scaled, and the scale is always shown."""
+
+import io
+import textwrap
+import threading
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from numpy.typing import NDArray
+
+from .._util.files import write_atomically
+from .._util.text import one_line, visible
+from ..explanation import Explanation
+from ..fills import LUMA, Fill
+from ..images import downsample, downsampling_step, touched_blocks, unit_float
+from ..interpretation.regions import Finding
+from ..interpretation.text import headline
+from ..interpretation.trials import Comparison, Intervention, TriedInterpretation
+from ..maps import Maps, pale_areas
+from ..metrics import METRICS, Curve
+
+# Purple to orange: safe for color-blind readers, and unlike red and blue never mistaken for a fill.
+DIVERGING = "PuOr_r"
+SEQUENTIAL = "cividis"
+PANEL = 1.75  # inches
+DPI = 130
+FAINT, STRONG = 0.25, 0.9  # opacity of what chance alone may show, and of the rest
+MOST_SIDE = 512  # pixels that are drawn; of a larger picture every second, third and so on
+DRAWING = threading.Lock()  # fonts and texts are laid out by one thread at a time
+# Of a label in a script that the font lacks: the boxes in its place say so.
+LACKING = "Glyph .* missing from|Matplotlib currently does not support"
+EXTREME = 99.8  # percentile of |value| at the ends of the scale, so that one pixel does not set it
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The one color scale of a figure."""
+
+    low: float
+    high: float
+    colormap: str
+
+    @property
+    def diverging(self) -> bool:
+        return self.low == -self.high
+
+    @property
+    def words(self) -> str:
+        """What its ends stand for, and in which color."""
+        ends = {DIVERGING: (" (purple)", " (orange)"), SEQUENTIAL: (" (blue)", " (yellow)")}
+        first, last = ends.get(self.colormap, ("", ""))
+        return f"from {self.low:.2g}{first} to {self.high:.2g}{last}"
+
+    def colors(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Values (H, W) as colors (H, W, 3) in 0..1."""
+        norm = Normalize(self.low, self.high)
+        return np.asarray(matplotlib.colormaps[self.colormap](norm(values))[..., :3], np.float32)
+
+
+def scale_for(rows: Sequence[Maps], vmax: float | None = None, cmap: str | None = None) -> Scale:
+    """The one scale that serves all these maps: around zero where they are changes of score.
+
+    `vmax` is the value at its ends, where figures are to be compared.
+    """
+    values = [maps.thinned(MOST_SIDE).values for maps in rows]
+    if all(maps.diverging for maps in rows):
+        limit = scale_of(values) if vmax is None else vmax
+        return Scale(-limit, limit, cmap or DIVERGING)
+    low = min(float(some.min()) for some in values)
+    high = max(float(some.max()) for some in values) if vmax is None else vmax
+    return Scale(low, max(high, low + 1e-6), cmap or SEQUENTIAL)
+
+
+def plot_maps(
+    rows: Sequence[Maps],
+    names: Sequence[str] | None = None,
+    vmax: float | None = None,
+    cmap: str | None = None,
+) -> Figure:
+    """The image, then one panel per fill; several classes stand above each other.
+
+    All panels share one scale. Faint is what chance alone may show, by the rule of findings.
+    `names` head the rows as they are, instead of labels.
+    """
+    rows = [maps.tested() for maps in rows]
+    n_panels = 1 + max(len(maps.values) for maps in rows)
+    figure, axes = panels(len(rows), n_panels, rows[0].image)
+    scale = scale_for(rows, vmax, cmap)
+    for line, maps in enumerate(rows):
+        show_image(axes[line, 0], maps.image, names[line] if names else short(maps.label))
+        for k in range(len(maps.values)):
+            axis = axes[line, 1 + k]
+            axis.imshow(drawn(maps, k, scale))
+            if line == 0 or rows[0].names != maps.names:
+                head(axis, maps, k)
+    colorbar(figure, axes, scale, rows[0].unit)
+    caption(figure, rows)
+    return figure
+
+
+def plot_into(axis: Axes, maps: Maps, vmax: float | None = None, cmap: str | None = None) -> Figure:
+    """The strongest of some maps, into axes of the caller's own."""
+    k = int(np.abs(maps.values).max(axis=(1, 2)).argmax())
+    scale = scale_for([maps], vmax, cmap)
+    axis.imshow(drawn(maps, k, scale))
+    plain(axis.set_title(f"{short(maps.label)}: {maps.names[k]}", fontsize=9))
+    axis.set_axis_off()
+    figure = axis.get_figure(root=True)
+    assert figure is not None
+    colorbar(figure, np.array([axis]), scale, maps.unit)
+    return figure
+
+
+def plot_rise(rise: Maps, debiased: Maps) -> Figure:
+    """RISE next to debiased RISE: only the second is near zero where the model does not look."""
+    figure, axes = panels(1, 3, rise.image, gap=0.45)
+    show_image(axes[0, 0], rise.image, short(rise.label))
+    units = rise.unit, f"{debiased.unit} when kept"
+    for panel, (maps, unit) in enumerate(zip((rise, debiased), units, strict=True), start=1):
+        scale = scale_for([maps])
+        axes[0, panel].imshow(drawn(maps, 0, scale))
+        axes[0, panel].set_title(["RISE", "debiased RISE"][panel - 1], fontsize=9)
+        colorbar(figure, axes[:, panel : panel + 1], scale, unit)
+    caption(figure, [debiased])
+    return figure
+
+
+def plot_methods(rows: Sequence[tuple[NDArray[Any], Maps, Maps]]) -> Figure:
+    """LIME's weights, RISE and MC-RISE side by side; each image and method has its own scale.
+
+    A row is an image: the weights (H, W) of its superpixels, its RISE map and its MC-RISE maps.
+    """
+    n_fills = len(rows[0][2].values)
+    figure, axes = panels(len(rows), 3 + n_fills, rows[0][2].image, gap=0.3)
+    for line, (weights, rise, maps) in zip(axes, rows, strict=True):
+        show_image(line[0], maps.image, short(maps.label, 20))
+        most = scale_of([weights])
+        own = Scale(-most, most, DIVERGING)
+        line[1].imshow(
+            overlay(maps.image, weights[None], np.ones((1, *weights.shape), bool), 0, own)
+        )
+        colorbar(figure, line[1:2], own, "LIME's weight")
+        for first, some in ((2, rise), (3, maps)):
+            scale = scale_for([some])
+            for k in range(len(some.values)):
+                line[first + k].imshow(drawn(some, k, scale))
+            colorbar(figure, line[first : first + len(some.values)], scale, some.unit)
+    axes[0, 1].set_title("LIME", fontsize=9)
+    axes[0, 2].set_title("RISE", fontsize=9)
+    for panel in range(n_fills):
+        head(axes[0, 3 + panel], rows[0][2], panel)
+    return figure
+
+
+def plot_regions(readings: Sequence[TriedInterpretation]) -> Figure:
+    """Each class: its findings outlined on the image, and what they are beside it."""
+    figure, axes = panels(len(readings), 2, readings[0].reading.maps.image, gap=1.0)
+    for (picture, words), tried in zip(axes, readings, strict=True):
+        maps, findings = tried.reading.maps, tried.reading.findings
+        show_image(picture, maps.image, short(maps.label))
+        outline(picture, findings)
+        words.axis("off")
+        lines = []
+        for number, (finding, verdict) in enumerate(
+            zip(findings, tried.verdicts, strict=True), start=1
+        ):
+            effect = finding.strongest
+            said = f"{effect.fill.name} {effect.value:+.2g} ± {effect.margin:.1g} (untried)"
+            if verdict and verdict.control:
+                control = verdict.control
+                moved = f"{verdict.before:.2f} → {control.here:.2f}"
+                said = f"{headline(verdict)}\n{control.fill.name} {moved}, {control.verdict}"
+            elif verdict:
+                said = headline(verdict)
+            inside = "\n".join(textwrap.fill(line, 44) for line in said.split("\n"))
+            lines.append(f"{number}  {finding.place}\n{textwrap.indent(inside, '    ')}")
+        text = "\n".join(lines or ["no finding"])
+        plain(words.text(-0.1, 1, text, transform=words.transAxes, fontsize=7, va="top"))
+    return figure
+
+
+def plot_comparison(comparison: Comparison) -> Figure:
+    """Two classes and their difference in one scale; findings are outlined on the difference."""
+    difference = comparison.difference
+    rows = [comparison.wanted, comparison.given, difference.maps]
+    figure = plot_maps(rows, [short(rows[0].label), short(rows[1].label), "difference"])
+    outline(figure.axes[2 * (1 + len(rows[0].values))], difference.findings)
+    return figure
+
+
+def plot_trials(explanation: Explanation, trials: Sequence[Intervention]) -> Figure:
+    """The image, then each repaint with the score it got."""
+    figure, axes = panels(1, 1 + len(trials), explanation.view.pixels)
+    show_image(axes[0, 0], explanation.view.pixels, "as it is")
+    for axis, trial in zip(axes[0, 1:], trials, strict=True):
+        moved = f"{trial.before[trial.target]:.2f} → {trial.after[trial.target]:.2f}"
+        title = f"{short(explanation.label(trial.target), 22)}\n{moved}"
+        show_image(
+            axis, trial.repaint.render(explanation.view.pixels, explanation.plan.cell), title
+        )
+    return figure
+
+
+def plot_match(maps: Maps, match: NDArray[Any], name: str) -> Figure:
+    """The query, what it was matched with, and how their similarity responds to each fill."""
+    figure, axes = panels(1, 2 + len(maps.values), maps.image)
+    show_image(axes[0, 0], maps.image, "query")
+    show_image(axes[0, 1], match, "match")
+    plain(axes[0, 1].set_xlabel(short(name), fontsize=6))
+    scale = scale_for([maps])
+    for panel in range(len(maps.values)):
+        axes[0, 2 + panel].imshow(drawn(maps, panel, scale))
+        head(axes[0, 2 + panel], maps, panel)
+    colorbar(figure, axes, scale, maps.unit)
+    caption(figure, [maps])
+    return figure
+
+
+def plot_curves(curves: Sequence[Curve]) -> Figure:
+    """Score against the share of pixels changed; deletion on the left, insertion on the right."""
+    figure = Figure(figsize=(8, 3.4), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, sharey=True)
+    for curve in curves:
+        aware = curve.metric.color_aware
+        (left if curve.metric.deletes else right).plot(
+            curve.shares,
+            curve.scores,
+            linestyle="-" if aware else "--",
+            color="#5e3c99" if aware else "#e66101",
+            label=f"{curve.metric.title}: area {curve.area:.3f}",
+        )
+    for axis, side, done in ((left, "deletion", "painted"), (right, "insertion", "uncovered")):
+        axis.set_title(f"{side} ({METRICS[side].direction})", fontsize=9)
+        axis.set_xlabel(f"share of the pixels {done}", fontsize=8)
+        axis.set_ylabel("score of the target", fontsize=8)
+        axis.tick_params(labelsize=8, labelleft=True)
+        axis.set_xlim(0, 1)
+        if axis.get_lines():
+            axis.legend(fontsize=7, frameon=False)
+    return figure
+
+
+def plot_sheet(
+    title: str, lines: Sequence[tuple[str, Sequence[tuple[str, NDArray[Any]]]]]
+) -> Figure:
+    """Several images, a line each: its name, and named pictures side by side."""
+    n_cols = max(len(pictures) for _, pictures in lines)
+    figure, axes = panels(len(lines), n_cols, lines[0][1][0][1])
+    plain(figure.suptitle(title, fontsize=9))
+    for line, (label, pictures) in zip(axes, lines, strict=True):
+        for axis, (name, picture) in zip(line, pictures, strict=False):
+            show_image(axis, picture, name)
+            axis.title.set_fontsize(7)
+        for axis in line[len(pictures) :]:
+            axis.axis("off")
+        plain(line[0].set_ylabel(short(label), fontsize=7))
+    return figure
+
+
+def outline(axis: Axes, findings: Sequence[Finding]) -> None:
+    """Draw around each region, in the color of its direction, with its number."""
+    ends = matplotlib.colormaps[DIVERGING]
+    for number, finding in enumerate(findings, start=1):
+        color = ends(0.85 if finding.direction > 0 else 0.1)
+        region = touched_blocks(finding.region, downsampling_step(finding.region.shape, MOST_SIDE))
+        # A frame of zeros closes outlines that run into the border.
+        framed = np.pad(region.astype(float), 1)
+        rows, cols = (np.arange(n) - 1 for n in framed.shape)
+        axis.contour(cols, rows, framed, levels=[0.5], colors="white", linewidths=2.4)
+        axis.contour(cols, rows, framed, levels=[0.5], colors=[color], linewidths=1.4)
+        row, col = middle_pixel(region)
+        axis.text(
+            col, row, str(number), color="white", fontsize=8, ha="center", va="center",
+            bbox={"boxstyle": "circle,pad=0.15", "facecolor": color, "edgecolor": "white"},
+        )  # fmt: skip
+    axis.set_xlim(-0.5, axis.get_images()[0].get_size()[1] - 0.5)
+    axis.set_ylim(axis.get_images()[0].get_size()[0] - 0.5, -0.5)
+
+
+def middle_pixel(region: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The pixel of a region that is nearest to its middle: a ring's middle is outside it."""
+    pixels = np.argwhere(region)
+    distance = np.square(pixels - pixels.mean(axis=0)).sum(axis=1)
+    nearest: NDArray[np.intp] = pixels[distance.argmin()]
+    return nearest
+
+
+def panels(
+    n_rows: int, n_cols: int, image: NDArray[Any], gap: float = 0.0
+) -> tuple[Figure, NDArray[Any]]:
+    """Axes for pictures of the shape of `image`, all of about the same area."""
+    stretch = float(np.clip(image.shape[0] / image.shape[1], 0.5, 2)) ** 0.5
+    wide, high = PANEL / stretch, PANEL * stretch
+    figure = Figure(
+        figsize=(n_cols * (wide + gap) + 0.9, n_rows * (high + 0.1) + 0.45),
+        dpi=DPI,
+        layout="compressed",
+    )
+    FigureCanvasAgg(figure)  # draws without a screen
+    axes = figure.subplots(n_rows, n_cols, squeeze=False)
+    for axis in axes.flat:
+        axis.set_xticks([])
+        axis.set_yticks([])
+        axis.title.set_fontsize(9)
+    return figure, axes
+
+
+def scale_of(values: Sequence[NDArray[np.float32]]) -> float:
+    """The one limit that serves all panels."""
+    sizes = np.concatenate([np.abs(some).ravel() for some in values])
+    return float(max(np.percentile(sizes, EXTREME), 1e-6))
+
+
+def show_image(axis: Axes, image: NDArray[Any], title: str) -> None:
+    axis.imshow(downsample(image, downsampling_step(image.shape, MOST_SIDE)))
+    plain(axis.set_title(title, fontsize=9))
+
+
+def drawn(maps: Maps, k: int, scale: Scale) -> NDArray[np.float32]:
+    """Map k as pixels (H, W, 3) in 0..1: over the image in gray where zero means no effect.
+
+    Of a large map, fewer pixels.
+    """
+    maps = maps.tested().thinned(MOST_SIDE)
+    if not maps.diverging:
+        return scale.colors(maps.values[k])
+    # What nobody tested could be chance.
+    beyond = np.zeros(maps.values.shape, bool) if maps.beyond is None else maps.beyond
+    return overlay(maps.image, maps.values, beyond, k, scale)
+
+
+def overlay(
+    image: NDArray[Any],
+    values: NDArray[np.float32],
+    beyond: NDArray[np.bool_],
+    k: int,
+    scale: Scale,
+) -> NDArray[np.float32]:
+    """Map k of some (K, H, W) in color over the image in gray, as pixels (H, W, 3) in 0..1.
+
+    All of them are taken, since one alone has no type: `values[k]` and `se[k]` are Any to mypy.
+    """
+    gray = 0.35 + 0.65 * (unit_float(image) @ LUMA)  # lifted, so that colors stay visible
+    opacity = np.where(beyond[k], STRONG, FAINT)
+    # Near zero the map is white: let the image through there, so that one sees what is where.
+    opacity = opacity * np.clip(np.abs(values[k]) / (0.25 * scale.high), 0.35, 1)
+    mix = opacity[..., None] * scale.colors(values[k]) + (1 - opacity[..., None]) * gray[..., None]
+    return np.asarray(mix, np.float32)
+
+
+def head(axis: Axes, maps: Maps, panel: int) -> None:
+    """The fill's name and its swatch above a panel."""
+    # A fixed height: left to itself, matplotlib lifts a title far above an inset.
+    height = 1.09 if maps.fills else 1.0
+    plain(axis.set_title(one_line(maps.names[panel]), fontsize=9, y=height, pad=3))
+    if not maps.fills:
+        return
+    swatch = axis.inset_axes((0.0, 1.02, 1.0, 0.06))
+    swatch.imshow(sample(maps.fills[panel], maps.image), aspect="auto")
+    swatch.set_xticks([])
+    swatch.set_yticks([])
+
+
+def sample(fill: Fill, image: NDArray[Any]) -> NDArray[np.float32]:
+    """What the fill looks like: a strip through the middle of its picture."""
+    rendered = fill.render(unit_float(downsample(image, downsampling_step(image.shape, MOST_SIDE))))
+    middle = len(rendered) // 2
+    reach = max(len(rendered) // 12, 1)
+    return np.asarray(rendered[middle - reach : middle + reach], np.float32)
+
+
+def colorbar(figure: Any, axes: NDArray[Any], scale: Scale, label: str) -> None:
+    norm = Normalize(scale.low, scale.high)
+    bar = figure.colorbar(
+        matplotlib.cm.ScalarMappable(norm, scale.colormap),
+        ax=axes,
+        shrink=0.95,
+        pad=0.01,
+        aspect=14,
+    )
+    bar.set_label(label, fontsize=8)
+    plain(bar.ax.yaxis.label)
+    bar.ax.tick_params(labelsize=8)
+
+
+def caption(figure: Figure, rows: Sequence[Maps]) -> None:
+    """Say below a figure what is drawn faintly in it."""
+    if words := pale_areas(rows):
+        plain(figure.supxlabel(words, fontsize=7))
+
+
+def plain(text: Text) -> None:
+    """Let a text be drawn as it is: two dollars make no formula, half a surrogate no error."""
+    text.set_parse_math(False)
+    text.set_text(visible(text.get_text()).encode(errors="backslashreplace").decode())
+
+
+def short(title: str, most: int = 26) -> str:
+    """One line of so many characters."""
+    title = one_line(title)
+    return title if len(title) <= most else title[: most - 1] + "…"
+
+
+def save(figure: Figure, path: Path) -> Path:
+    write_atomically(path, figure_png(figure))
+    return path
+
+
+def figure_png(figure: Figure) -> bytes:
+    """A figure as the bytes of a PNG file."""
+    out = io.BytesIO()
+    with DRAWING, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", LACKING, UserWarning)
+        figure.savefig(out, format="png")
+    return out.getvalue()

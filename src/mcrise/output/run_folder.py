@@ -1,0 +1,343 @@
+"""Folder: where a run lives on disk, and what is there already.
+
+`run.npz` is the record, from which all else can be made again; `maps.png`, `regions.png` and
+`summary.json` are what was made of it. Another run is never written over unless that was asked for.
+"""
+
+import inspect
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._util.files import RUN, write_atomically
+from ..errors import ExplanationError, InputError, ModelError
+from ..estimators import DEFAULT, find_estimator
+from ..explanation import Explanation, Prediction, Target
+from ..explanation_file import load
+from ..interpretation.regions import interpret
+from ..interpretation.trials import TriedInterpretation, answers_saved, try_findings
+from ..maps import Maps
+from ..model_calls import recognise
+from ..models import find_file, load_model
+from ..models.model import Model
+from ..sampling import CHECKPOINT_SECONDS, checkpointed
+from .plots import figure_png, plot_maps, plot_regions, plot_rise
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """The pixel of a map where it is farthest from zero."""
+
+    fill: str
+    row: int
+    column: int
+    value: float
+    se: float
+
+
+@dataclass(frozen=True)
+class MapsSummary:
+    """What the maps of one class come to."""
+
+    target: int
+    label: str
+    estimator: str
+    unit: str
+    relative_error: float | None  # None: not above noise
+    strongest: tuple[Extreme, ...]  # of each map
+    notes: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)  # as `Reading.to_json` has it
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A run, and what its maps of some classes come to."""
+
+    model: str
+    n_masks: int
+    verdict: str
+    mask_prob: float
+    grid: tuple[int, int]
+    seed: int
+    fills: tuple[str, ...]
+    scores: str  # their kind
+    size: tuple[int, int]
+    predicted: tuple[Prediction, ...]  # best first
+    maps: tuple[MapsSummary, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        content = asdict(self)
+        content["predicted"] = [one._asdict() for one in self.predicted]
+        return content
+
+    def lines(self) -> list[str]:
+        """To print."""
+        best = self.predicted[0]
+        decided = len(self.predicted) > 1  # a similarity or another single score decides nothing
+        lines = [f"{'Predicted: ' if decided else ''}{best.label} ({best.score:.3f})"]
+        if self.verdict:
+            lines.append(self.verdict.capitalize() + ".")
+        for maps in self.maps:
+            error = maps.relative_error
+            quality = "not above noise" if error is None else f"relative error {error:.2f}"
+            lines.append(
+                f"{maps.label}: {self.n_masks:,} masks, {maps.estimator} estimator, {quality}"
+            )
+            lines += [f"Note: {note}." for note in maps.notes]
+        return lines + [f"Note: {note}." for note in self.notes]
+
+
+def summarise(
+    explanation: Explanation,
+    maps: Sequence[Maps],
+    readings: Sequence[Mapping[str, Any]],
+    notes: tuple[str, ...] = (),
+) -> Summary:
+    """The summary of a run; readings as JSON, one for each class."""
+    plan = explanation.plan
+    return Summary(
+        model=explanation.model,
+        n_masks=explanation.n_masks,
+        verdict=explanation.verdict,
+        mask_prob=plan.mask_prob,
+        grid=plan.grid,
+        seed=plan.seed,
+        fills=tuple(fill.name for fill in plan.fills),
+        scores=explanation.kind,
+        size=plan.size,
+        predicted=tuple(explanation.top()),
+        maps=tuple(summarise_maps(*both) for both in zip(maps, readings, strict=True)),
+        notes=(*explanation.notes, *notes),
+    )
+
+
+def summarise_maps(maps: Maps, reading: Mapping[str, Any]) -> MapsSummary:
+    error = maps.relative_error
+    return MapsSummary(
+        maps.target,
+        maps.label,
+        maps.estimator,
+        maps.unit,
+        error if math.isfinite(error) else None,
+        tuple(extreme(maps, panel, name) for panel, name in enumerate(maps.names)),
+        maps.notes,
+        reading,
+    )
+
+
+def extreme(maps: Maps, panel: int, name: str) -> Extreme:
+    values, se = maps.values[panel], maps.se[panel]
+    row, column = (int(at) for at in np.unravel_index(np.abs(values).argmax(), values.shape))
+    return Extreme(name, row, column, float(values[row, column]), float(se[row, column]))
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MAPS, REGIONS, RISE = "maps.png", "regions.png", "rise.png"
+SUMMARY, METRICS, CURVES = "summary.json", "metrics.json", "curves.png"
+ELSEWHERE = "choose another --out, or --overwrite it"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of one run."""
+
+    path: Path
+
+    @property
+    def run(self) -> Path:
+        return self.path / RUN
+
+    @property
+    def title(self) -> str:
+        """`stop.png` for `stop.png.mcrise`."""
+        return self.path.resolve().name.removesuffix(".mcrise")
+
+    # ---- before any work
+
+    def check_writable(self) -> None:
+        """Refuse a folder that cannot be made or written, before any work is spent."""
+        place = next(p for p in (self.path, *self.path.parents) if os.path.exists(p))
+        if not place.is_dir() or not os.access(place, os.W_OK):
+            reason = "no permission" if place.is_dir() else f"{place} is a file"
+            raise InputError(
+                f"The folder {self.path} cannot be written ({reason}): choose another --out."
+            )
+
+    def earlier(self, remedy: str = ELSEWHERE) -> Explanation | None:
+        """The record that is there, if there is one."""
+        if not os.path.exists(self.run):
+            return None
+        try:
+            return load(self.run)
+        except ExplanationError as error:
+            raise ExplanationError(error.problem, remedy) from None
+
+    @contextmanager
+    def refusing(self, remedy: str = ELSEWHERE) -> Iterator[None]:
+        """Say of another run that is there which it is, and what to do."""
+        try:
+            yield
+        except ExplanationError as error:
+            raise ExplanationError(f"{self.run}: {error.problem}", remedy) from None
+
+    # ---- a run
+
+    def keep(
+        self, grown: Iterator[Explanation], seconds: float = CHECKPOINT_SECONDS
+    ) -> Iterator[Explanation]:
+        """Pass a run on, saving it here every few seconds and however it ends."""
+        try:
+            yield from checkpointed(grown, self.run, seconds)
+        except ModelError as error:
+            if error.explanation is None or not error.explanation.n_masks:
+                raise
+            raise ModelError(
+                f"{error} The {error.explanation.n_masks:,} masks before it are saved in {self.run}; "
+                "the same command goes on from there.",
+                error.explanation,
+            ) from error
+
+    def model(self, explanation: Explanation, spec: str | None, said: Mapping[str, Any]) -> Model:
+        """The model of a record: the one given, or its ONNX file where it lies at hand.
+
+        How images go in is known from the record; `said` wins. Any other model is refused.
+        """
+        origin = explanation.origin
+        if spec is None:
+            known = find_file(origin, (self.path, Path.cwd())) or find_old_demo(explanation)
+            if known is None:
+                name = origin.name or explanation.model
+                raise InputError(
+                    f"The run was made with {name}, and no ONNX file of the same content is here: "
+                    "give the model with --model."
+                )
+            spec = str(known)
+        if unknown := set(origin.settings) - set(inspect.signature(load_model).parameters):
+            raise ExplanationError(
+                f"{self.run} says {', '.join(sorted(unknown))} of its model, which this mcrise "
+                "does not know",
+                "open it with the mcrise that made it",
+            )
+        settings = {**origin.settings, **{k: v for k, v in said.items() if v is not None}}
+        model = load_model(spec, **settings)
+        recognise(explanation, model)
+        if said.get("labels"):
+            explanation.name_classes(model.labels)
+        return model
+
+    # ---- what is made of it
+
+    def draw(
+        self,
+        explanation: Explanation,
+        targets: Sequence[Target],
+        estimator: str = DEFAULT,
+        model: Model | None = None,
+        notes: tuple[str, ...] = (),
+        suffix: str = "",
+        seconds: float = CHECKPOINT_SECONDS,
+    ) -> "Drawing":
+        """Draw and write what a record says of some classes; `model` tries the findings.
+
+        What it answers is kept in the record, which is saved every few `seconds` meanwhile. A
+        `suffix`, as in `maps-stop.png`, keeps what was drawn before.
+        """
+        chosen = find_estimator(estimator)
+        readings = [interpret(explanation, one, chosen.reading.name) for one in targets]
+        maps = [reading.maps for reading in readings]
+        if chosen.reading is not chosen:  # one map for all fills: nothing to read in it
+            maps = [explanation.maps(one, estimator) for one in targets]
+        with keeping_answers(explanation, self.run, seconds):
+            tried = [try_findings(explanation, reading, model) for reading in readings]
+        summary = summarise(explanation, maps, [one.to_json() for one in tried], notes)
+        files = {MAPS: plot_maps(maps), REGIONS: plot_regions(tried)}
+        if not chosen.per_fill:
+            pair = [explanation.maps(maps[0].target, name) for name in ("rise", "debiased")]
+            files[RISE] = plot_rise(*pair)
+        written = {name: self.save(figure, named(name, suffix)) for name, figure in files.items()}
+        self.write_json(named(SUMMARY, suffix), summary.to_json())
+        return Drawing(summary, tuple(tried), written)
+
+    def save(self, figure: "Figure", name: str) -> Path:
+        """Write a picture."""
+        return self.write(name, figure_png(figure))
+
+    def write_json(self, name: str, content: Any) -> Path:
+        return self.write(name, (json.dumps(content, indent=2) + "\n").encode())
+
+    def write(self, name: str, content: bytes) -> Path:
+        try:
+            write_atomically(self.path / name, content)
+        except OSError as error:
+            raise InputError(
+                f"{self.path} cannot be written ({error.strerror}): choose another --out."
+            ) from None
+        return self.path / name
+
+    # ---- what was made of it
+
+    def metrics(self) -> dict[str, Any]:
+        """What `mcrise measure` wrote, if it did."""
+        return self.read_json(METRICS)
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        try:
+            content = json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return content if isinstance(content, dict) else {}
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """What was drawn of a record, and what there is to say of it."""
+
+    summary: Summary
+    tried: tuple[TriedInterpretation, ...]  # the reading of each class
+    files: Mapping[str, Path]  # by what they are called without a suffix
+
+    def lines(self) -> list[str]:
+        """To print."""
+        return [*self.summary.lines(), *(line for one in self.tried for line in one.lines())]
+
+
+def keeping_answers(
+    explanation: Explanation, path: Path, seconds: float = CHECKPOINT_SECONDS
+) -> AbstractContextManager[None]:
+    """Save what is answered meanwhile in a RUN, every few seconds and however that ends."""
+    place = path / RUN if path.is_dir() else path
+    return answers_saved(explanation, lambda: explanation.save(place), seconds)
+
+
+def folder_of(run: Path) -> RunFolder:
+    """The folder of a RUN, which may be given as that folder or as the file in it."""
+    return RunFolder(run if run.is_dir() else run.parent)
+
+
+def find_old_demo(explanation: Explanation) -> str | None:
+    """The embedded model, for a record that was made before origins were kept."""
+    if explanation.origin.digest or load_model("demo").identity != explanation.model:
+        return None
+    return "demo"
+
+
+def named(name: str, suffix: str) -> str:
+    """`maps-stop.png` for `maps.png` and `stop`."""
+    stem, _, ending = name.rpartition(".")
+    return f"{stem}-{slug(suffix)}.{ending}" if suffix else name
+
+
+def slug(words: str) -> str:
+    """Words as a part of a file's name: no word of a user's becomes a path."""
+    return re.sub(r"[^\w.+]+", "-", words).strip("-.")[:60] or "class"

@@ -1,0 +1,401 @@
+"""The loop: chunk after chunk of masks is asked about and recorded, until there are enough.
+
+`steps` yields the record each time a chunk has been added and stays silent otherwise: bars,
+checkpoints and live pictures are for whoever watches. `explain` runs it to the end.
+"""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypedDict, Unpack, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .config import (
+    MAX_MASKS,
+    TOLERANCE,
+    FloatOrAuto,
+    IntOrAuto,
+    RunConfig,
+    check_n_masks,
+    whole_chunks,
+)
+from .errors import ExplanationError, InputError
+from .explanation import Explanation, Target
+from .explanation_file import load
+from .fills import Fill, as_fills
+from .images import View
+from .mask_prob import choose
+from .masks import CHUNK
+from .model_calls import (
+    ask,
+    buffer_of,
+    chunk_scores,
+    fastest_batch,
+    jitter,
+    largest_batch,
+    model_of,
+    recognise,
+)
+from .models import Numbers, load_model
+from .models.model import Model
+from .models.scores import ScoreKind
+from .painting.canvas import Canvas
+
+CHECKPOINT_SECONDS = 10.0
+FIRST_LOOK = 128  # masks, before which an error cannot be told
+MODEL_SETTINGS = ("scores", "softmax", "sigmoid", "labels", "size", "mean", "std")
+
+
+def iter_explain(
+    image: Any,
+    model: Any,
+    *,
+    fills: str | Sequence[str | Fill] = "rgbwk",
+    colors: str | Sequence[str | Fill] | None = None,
+    n_masks: IntOrAuto = "auto",
+    tolerance: float = TOLERANCE,
+    max_masks: int = MAX_MASKS,
+    target: Target = None,
+    mask_prob: FloatOrAuto = "auto",
+    grid: int | tuple[int, int] = (8, 8),
+    seed: int = 0,
+    batch_size: IntOrAuto = 32,
+    like: Explanation | Path | str | None = None,
+    scores: ScoreKind | None = None,
+    softmax: bool | None = None,
+    sigmoid: bool | None = None,
+    labels: Sequence[str] | None = None,
+    size: int | tuple[int, int] | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+    resume: Explanation | None = None,
+) -> Iterator[Explanation]:
+    """Explain an image chunk by chunk; yields the same record each time it has grown.
+
+    `image` is a path, a Pillow image, an array (H, W, 3) or a tensor, uint8 or floats in 0..1.
+    `model` is what `load_model` takes or gives: a file, or any callable from images (N, H, W, 3)
+    to scores (N, C), which gets the dtype and range of the image, in a buffer that the next batch
+    reuses. `scores`, `softmax`, `sigmoid`, `labels`, `size`, `mean` and `std` are as there.
+
+    `fills` (or `colors`) are what is painted: a palette, a list, or words as in `red,#0f0,blur:8`.
+    `n_masks` is rounded up to whole chunks of 64; see `grow` for "auto", `tolerance`, `cap` and
+    `target`. A call gets `batch_size` images, or fewer where they would take more than 1 GB. With
+    `resume`, chunks it has are not asked again.
+
+    `mask_prob` is the chance that a cell is painted. "auto" asks about one to three chunks first,
+    of which one is the run's own, and chooses: two runs may differ in it, so to compare images or
+    models give a number, or a record (or its path) as `like`, whose fills, grid, mask_prob, seed
+    and, where none is given, number of masks are taken.
+    """
+    if colors is not None:
+        if fills != "rgbwk":
+            raise InputError("Both fills and colors were given: they are the same, give one.")
+        fills = colors
+    config = RunConfig(
+        fills=fills if isinstance(fills, str) else as_fills(fills),
+        grid=(grid, grid) if isinstance(grid, int) else grid,
+        mask_prob=mask_prob,
+        seed=seed,
+        n_masks=n_masks,
+        tolerance=tolerance,
+        max_masks=max_masks,
+        target=target,
+        batch_size=batch_size,
+    )
+    if like is not None:
+        other = like if isinstance(like, Explanation) else load(like)
+        config = config.like(other.plan, other.n_masks)
+    known = load_model(
+        model,
+        scores=scores,
+        softmax=softmax,
+        sigmoid=sigmoid,
+        labels=labels,
+        size=size,
+        mean=mean,
+        std=std,
+    )
+    return run(known.view(image), known, config, resume)
+
+
+def run(
+    view: View,
+    model: Model,
+    config: RunConfig,
+    resume: Explanation | None = None,
+    early: Callable[[Explanation], None] | None = None,
+) -> Generator[Explanation, None, None]:
+    """Do what a brief asks, from the beginning or from where a record is.
+
+    Where a pilot has to choose `mask_prob`, `early` is given a record of the first chunk tried,
+    which may come to nothing, for whoever wants to see something before that is settled.
+    """
+    if resume is None:
+        explanation = begin(view, model, config, early)
+    else:
+        explanation = take_up(resume, view, model, config)
+    explanation.resolve(config.target)
+    yield from grow(
+        explanation,
+        model,
+        n_masks=config.n_masks,
+        tolerance=config.tolerance,
+        max_masks=config.max_masks,
+        target=config.target,
+    )
+
+
+def begin(
+    view: View, model: Model, config: RunConfig, early: Callable[[Explanation], None] | None = None
+) -> Explanation:
+    """The record that a run starts with: the scores of the untouched image, and no masks yet.
+
+    Or one chunk, where its `mask_prob` had to be chosen.
+    """
+    plan = config.plan(view.pixels)
+    canvas = model.canvas(view.pixels, plan.fills)
+    untouched = ask(model, canvas.untouched(), "the untouched image", None)[0]
+    explanation = Explanation(
+        plan, view, untouched, model.labels, model.kind, 1, model.identity, model.origin
+    )
+    explanation.check_room(most_masks(config.n_masks, config.max_masks))
+    size = config.batch_size
+    most = largest_batch(model, view)
+    explanation.batch_size = (
+        fastest_batch(model, explanation, canvas, most) if size == "auto" else min(size, most)
+    )
+    explanation.recognised = model.predict
+    explanation.resolve(config.target)
+    if config.mask_prob == "auto":
+        settle_mask_prob(explanation, model, canvas, config.target, early)
+    return explanation
+
+
+def settle_mask_prob(
+    explanation: Explanation,
+    model: Model,
+    canvas: Canvas,
+    target: Target,
+    early: Callable[[Explanation], None] | None = None,
+) -> None:
+    """Let a pilot choose for a record without masks, which then has its first chunk."""
+    buffer = buffer_of(canvas, explanation.batch_size)
+
+    def first_chunk(mask_prob: float) -> NDArray[np.float32]:
+        nonlocal early
+        explanation.plan = replace(explanation.plan, mask_prob=mask_prob)
+        scores = chunk_scores(model, canvas, buffer, explanation, 0)
+        if early is not None:
+            early(replace(explanation, scores={0: scores}))
+            early = None
+        return scores
+
+    pilot = choose(
+        first_chunk, explanation.untouched, explanation.kind, explanation.resolve(target)
+    )
+    explanation.plan = replace(explanation.plan, mask_prob=pilot.mask_prob)
+    explanation.pilot, explanation.choice = pilot.others, pilot.sentence
+    explanation.add(0, pilot.scores[pilot.mask_prob])
+    explanation.jitter = jitter(model, canvas, buffer, explanation, 0)
+
+
+def take_up(explanation: Explanation, view: View, model: Model, config: RunConfig) -> Explanation:
+    """A record to go on with, if it is of this image, this brief and this model."""
+    size = config.batch_size
+    expected = replace(
+        explanation,
+        plan=config.plan(view.pixels, auto=explanation.plan.mask_prob),
+        view=view,
+        kind=model.kind,
+        batch_size=explanation.batch_size
+        if size == "auto"
+        else min(size, largest_batch(model, view)),
+        model=model.identity,
+        origin=model.origin,
+    )
+    if different := explanation.differences(expected):
+        raise ExplanationError(
+            f"Record of another run (other {', '.join(different)})", "start a new one"
+        )
+    explanation.name_classes(model.labels or explanation.labels)
+    recognise(explanation, model)
+    return explanation
+
+
+def grow(
+    explanation: Explanation,
+    model: Any,
+    *,
+    n_masks: IntOrAuto = "auto",
+    tolerance: float = TOLERANCE,
+    max_masks: int = MAX_MASKS,
+    target: Target = None,
+) -> Iterator[Explanation]:
+    """Add chunks to a record until it has `n_masks`; yields it each time it has grown.
+
+    With n_masks="auto" until the relative error of the map of `target` is below `tolerance`, or
+    `cap` masks are reached; `record.verdict` then says which.
+    """
+    check_n_masks(n_masks, tolerance, max_masks)
+    explanation.check_room(most_masks(n_masks, max_masks))
+    model = model_of(explanation, model)
+    canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
+    buffer = buffer_of(canvas, explanation.batch_size)
+    done, explanation.verdict = 0, ""
+    explanation.goal = whole_chunks(min(FIRST_LOOK, max_masks) if n_masks == "auto" else n_masks)
+    while True:
+        for chunk in range(done // CHUNK, explanation.goal // CHUNK):
+            if chunk not in explanation.scores:
+                explanation.add(chunk, chunk_scores(model, canvas, buffer, explanation, chunk))
+                if explanation.jitter is None:
+                    explanation.jitter = jitter(model, canvas, buffer, explanation, chunk)
+            yield explanation
+        if n_masks != "auto":
+            return
+        # Looking at the first `goal` masks only, even if a resumed record has more, a killed run
+        # stops where one never killed does.
+        error = explanation.first(explanation.goal).maps(target).relative_error
+        if error <= tolerance:
+            explanation.verdict = (
+                f"stopped at {explanation.goal:,} masks: relative error {error:.2f}"
+            )
+            return
+        if explanation.goal >= max_masks:
+            explanation.verdict = (
+                f"cap of {explanation.goal:,} masks reached: relative error {error:.2f}, some regions "
+                "are not settled"
+            )
+            return
+        done = explanation.goal
+        explanation.goal = min(next_look(done, error / tolerance), whole_chunks(max_masks))
+
+
+def most_masks(n_masks: IntOrAuto, max_masks: int) -> int:
+    return whole_chunks(max_masks if n_masks == "auto" else n_masks)
+
+
+def next_look(n_masks: int, excess: float) -> int:
+    """When to look again at an error that is `excess` times too large.
+
+    It falls as 1/sqrt(N), or a little slower; a forecast may be wrong, so at twice as many at the
+    latest.
+    """
+    return max(whole_chunks(int(n_masks * min(excess, 2.0**0.5) ** 2)), n_masks + CHUNK)
+
+
+# ---- to the end
+
+
+class ExplainOptions(TypedDict, total=False):
+    """What `explain` may be told, for its two kinds of answer; `steps` says what each means."""
+
+    fills: str | Sequence[str | Fill]
+    colors: str | Sequence[str | Fill] | None
+    n_masks: IntOrAuto
+    tolerance: float
+    max_masks: int
+    target: Target
+    mask_prob: FloatOrAuto
+    grid: int | tuple[int, int]
+    seed: int
+    batch_size: IntOrAuto
+    like: Explanation | Path | str | None
+    scores: ScoreKind | None
+    softmax: bool | None
+    sigmoid: bool | None
+    labels: Sequence[str] | None
+    size: int | tuple[int, int] | None
+    mean: Numbers | None
+    std: Numbers | None
+    save: Path | str | None
+    progress: bool
+
+
+@overload
+def explain(
+    image: list[Any] | tuple[Any, ...], model: Any, **options: Unpack[ExplainOptions]
+) -> list[Explanation]: ...
+
+
+@overload
+def explain(image: Any, model: Any, **options: Unpack[ExplainOptions]) -> Explanation: ...
+
+
+def explain(
+    image: Any,
+    model: Any,
+    *,
+    fills: str | Sequence[str | Fill] = "rgbwk",
+    colors: str | Sequence[str | Fill] | None = None,
+    n_masks: IntOrAuto = "auto",
+    tolerance: float = TOLERANCE,
+    max_masks: int = MAX_MASKS,
+    target: Target = None,
+    mask_prob: FloatOrAuto = "auto",
+    grid: int | tuple[int, int] = (8, 8),
+    seed: int = 0,
+    batch_size: IntOrAuto = 32,
+    like: Explanation | Path | str | None = None,
+    scores: ScoreKind | None = None,
+    softmax: bool | None = None,
+    sigmoid: bool | None = None,
+    labels: Sequence[str] | None = None,
+    size: int | tuple[int, int] | None = None,
+    mean: Numbers | None = None,
+    std: Numbers | None = None,
+    save: Path | str | None = None,
+    progress: bool = False,
+) -> Explanation | list[Explanation]:
+    """Explain an image: ask the model about painted versions of it, and return the record.
+
+    Image, model and the rest are as for `steps`; of a list of images, a list of records. With
+    `save`, the record of an image is kept there every ten seconds and at the end, and a record of
+    the same run found there is continued.
+    """
+    options: Any = dict(locals())  # before any other name is: just what `steps` takes, and these
+    for name in ("image", "model", "save", "progress"):
+        del options[name]
+    if isinstance(image, list | tuple):
+        if save is not None:
+            raise InputError("Several images were given with one place to save: explain each.")
+        # Once for all of them; a loaded model takes no settings again.
+        known = load_model(model, **{name: options.pop(name) for name in MODEL_SETTINGS})
+        return [last(watched(iter_explain(one, known, **options), progress)) for one in image]
+    before = load(save) if save is not None and os.path.exists(save) else None
+    grown = iter_explain(image, model, resume=before, **options)
+    return last(watched(grown if save is None else checkpointed(grown, Path(save)), progress))
+
+
+def watched(grown: Iterator[Explanation], progress: bool) -> Iterator[Explanation]:
+    """A run with a bar, where one is wanted."""
+    if not progress:
+        return grown
+    from .output.progress import with_progress
+
+    return with_progress(grown)
+
+
+def last(run: Iterator[Explanation]) -> Explanation:
+    """Run to the end."""
+    return deque(run, maxlen=1)[0]
+
+
+def checkpointed(
+    run: Iterator[Explanation], path: Path, seconds: float = CHECKPOINT_SECONDS
+) -> Generator[Explanation, None, None]:
+    """Pass a run on, saving its record every few seconds, at the end and when it is cut short."""
+    explanation, saved_at, saved_masks = None, time.monotonic(), -1
+    try:
+        for explanation in run:
+            if time.monotonic() - saved_at >= seconds:
+                explanation.save(path)
+                saved_at, saved_masks = time.monotonic(), explanation.n_masks
+            yield explanation
+    finally:  # also on Ctrl-C, when the model fails, and when the caller stops listening
+        if explanation is not None and explanation.n_masks != saved_masks:
+            explanation.save(path)

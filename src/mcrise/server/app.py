@@ -1,0 +1,71 @@
+"""The page and its HTTP interface: what a browser or a script may ask of the jobs.
+
+Everything from outside is checked: who asks (`guard.py`), how much is sent and what it says
+(`uploads.py`, `parameters.py`, `order.py`). A request names jobs by numbers of our own and models
+by the names given at start; no word of it becomes a path or a model's address.
+"""
+
+from fastapi import FastAPI, Request
+from fastapi.responses import FileResponse, JSONResponse
+from fastapi.staticfiles import StaticFiles
+
+from .._version import VERSION
+from ..batch.storage import Storage
+from ..errors import InputError, McriseError
+from ..output.html import WEB
+from . import routes_audit, routes_collection, routes_downloads, routes_jobs, routes_results
+from .cache import ResultCache
+from .image_decoder import UploadRefused
+from .job_queue import JobQueue, QueueFull
+from .models import NotServed
+from .schemas import UnknownJob
+from .security import AccessMiddleware
+from .store import StorageError
+
+STATUS: dict[type[Exception], int] = {
+    UnknownJob: 404,
+    NotServed: 409,
+    QueueFull: 429,
+    StorageError: 503,
+}
+MOST_CARDS = 2000  # kept in memory, a few kB each
+
+
+def create_app(
+    jobs: JobQueue, host: str | None = None, token: str | None = None, audit: Storage | None = None
+) -> FastAPI:
+    """The application over some jobs; `host` and `token` where other machines may ask.
+
+    `audit` is the folder of one that is shown too.
+    """
+    app = FastAPI(
+        title="mcrise",
+        version=VERSION,
+        description="Which colors, where in an image, a model's decision depends on.",
+        docs_url=None,  # these pages load scripts from elsewhere; /openapi.json is for tools
+        redoc_url=None,
+    )
+    app.state.jobs, app.state.result_cache, app.state.cards = (
+        jobs,
+        ResultCache(),
+        ResultCache(MOST_CARDS),
+    )
+    app.state.audit = audit
+    app.add_middleware(AccessMiddleware, host=host, token=token)
+    app.add_exception_handler(McriseError, refuse)
+    for part in (routes_jobs, routes_audit, routes_collection, routes_results, routes_downloads):
+        app.include_router(part.router)
+    app.add_api_route("/", page, include_in_schema=False)
+    app.mount("/web", StaticFiles(directory=WEB), name="web")
+    return app
+
+
+async def refuse(request: Request, error: Exception) -> JSONResponse:
+    """What went wrong as one sentence: the asker's mistake, or the model's."""
+    status = STATUS.get(type(error), 400 if isinstance(error, InputError) else 502)
+    status = error.status if isinstance(error, UploadRefused) else status
+    return JSONResponse({"detail": str(error)}, status)
+
+
+async def page() -> FileResponse:
+    return FileResponse(WEB / "index.html")

@@ -1,0 +1,118 @@
+"""An audit in the page: its figures, its own page, and its images opened with their records."""
+
+import hashlib
+import json
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Depends, Header, HTTPException, Request
+from fastapi import Path as InPath
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.concurrency import run_in_threadpool
+
+from ..audits.class_stats import FILE, read_stats
+from ..audits.html import POLICY, render
+from ..audits.mean_maps import audit_fills
+from ..audits.schema import reporting_damage, to_jsonable
+from ..audits.tables import NOTE, read_asked, read_names
+from ..batch.storage import Storage
+from ..config import RunConfig
+from ..explanation import Explanation
+from ..explanation_file import parse_explanation
+from ..output.web_maps import swatch
+from .dependencies import TheCache, TheJobs
+from .job_queue import JobQueue
+from .schemas import JobRequest, UnknownJob
+
+router = APIRouter()
+
+
+async def audit_of(request: Request) -> Storage:
+    folder: Storage | None = request.app.state.audit
+    if folder is None:
+        raise UnknownJob("No audit is being served: start the server with --audit.")
+    return folder
+
+
+TheAudit = Annotated[Storage, Depends(audit_of)]
+
+
+@router.get("/api/audit")
+def figures(audit: TheAudit) -> dict[str, Any]:
+    """Classes, how often they are right, and the mean effect of each fill."""
+    asked, made = read_asked(audit), read_stats(audit)
+    blank = np.full((8, 8, 3), 128, np.uint8)
+    with reporting_damage(audit):
+        fills = [{"name": fill.name, "swatch": swatch(fill, blank)} for fill in audit_fills(asked)]
+        classes = [
+            {
+                "target": one.target,
+                "label": one.label,
+                "n": one.n,
+                "accuracy": one.accuracy.value if one.accuracy else None,
+                "color_share": one.color_share.value if one.color_share else None,
+                "effects": one.mean.mean(axis=(1, 2)).tolist(),
+                "findings": [finding.sentence for finding in one.findings],
+            }
+            for one in made.classes
+        ]
+    told: dict[str, Any] = to_jsonable(
+        {"name": asked.title, "page": "/audit.html", "fills": fills, "classes": classes}
+    )
+    return told
+
+
+@router.get("/audit.html", response_class=HTMLResponse)
+def page(audit: TheAudit, result_cache: TheCache) -> HTMLResponse:
+    """The page of the audit, where images with records open in the workbench."""
+
+    def link(number: int) -> str | None:
+        return f"/audit/{number}" if record_file(audit, number).is_file() else None
+
+    version = hashlib.sha256(b"".join((audit / name).read_bytes() for name in (NOTE, FILE)))
+    text = result_cache.get(("audit", "page"), version.digest(), lambda: render(audit, link))
+    return HTMLResponse(
+        text, headers={"content-security-policy": f"{POLICY}; frame-ancestors 'none'"}
+    )
+
+
+@router.get("/audit/{number}", response_class=RedirectResponse, status_code=303)
+async def open_image(
+    number: Annotated[int, InPath(ge=0, lt=10**9)],
+    audit: TheAudit,
+    jobs: TheJobs,
+    sec_fetch_site: Annotated[str, Header(include_in_schema=False)] = "none",
+) -> str:
+    """Put the record of an image among the jobs, once, and go there."""
+    if sec_fetch_site not in ("none", "same-origin"):  # a link elsewhere must not fill the list
+        raise HTTPException(403, "Another site's page leads here: open it from /audit.html.")
+    return f"/#{await run_in_threadpool(adopted, audit, number, jobs)}"
+
+
+def adopted(audit: Storage, number: int, jobs: JobQueue) -> str:
+    """The job that an image of the audit is."""
+    file = record_file(audit, number)
+    if not file.is_file():
+        raise UnknownJob(
+            f"The audit has no record of image {number}: audit with --keep-records to open images."
+        )
+    with reporting_damage(audit):
+        content = file.read_bytes()
+        explanation = parse_explanation(content)
+        name = read_names(json.loads((audit / NOTE).read_text()))[number]
+    id = hashlib.sha256(content).hexdigest()[:16]  # an audit made again has others
+    jobs.adopt(id, order_of(explanation, name.rpartition("/")[2], jobs), explanation)
+    return id
+
+
+def record_file(audit: Storage, number: int) -> Storage:
+    return audit / f"records/{number:06d}.npz"
+
+
+def order_of(explanation: Explanation, name: str, jobs: JobQueue) -> JobRequest:
+    """What was asked, of the model that is the record's own if it is served."""
+    served = [name for name, model in jobs.models.items() if model.identity == explanation.model]
+    plan = explanation.plan
+    config = RunConfig(plan.fills, plan.grid, plan.mask_prob, plan.seed, explanation.n_masks,
+                  batch_size=explanation.batch_size)  # fmt: skip
+    return JobRequest(served[0] if served else explanation.model, name, config)

@@ -1,0 +1,244 @@
+"""Looking: what is made of a job's record, and what the model says of the picture repainted."""
+
+import asyncio
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi import Path as InPath
+from starlette.concurrency import run_in_threadpool
+
+from ..audits.run_diff import maps_of_difference
+from ..errors import InputError
+from ..estimators import DEFAULT, find_estimator
+from ..explanation import Explanation
+from ..fills import Fill, parse
+from ..images import png
+from ..interpretation.regions import interpret
+from ..interpretation.repaints import Repaint, Stroke
+from ..interpretation.trials import (
+    Intervention,
+    TriedInterpretation,
+    answers_saved,
+    try_findings,
+    try_strokes,
+)
+from ..maps import Maps
+from ..models.model import Model
+from ..output.web_maps import key_of, pack, reading_json, swatch
+from .dependencies import (
+    BODY,
+    BYTES,
+    PNG,
+    EstimatorName,
+    JobId,
+    Target,
+    TheCache,
+    TheExplanation,
+    TheJobs,
+)
+from .image_decoder import LONGEST_SIDE
+from .schemas import OPEN
+from .uploads import MOST_FILLS, body_of, rendering
+
+router = APIRouter(prefix="/api/jobs/{id}")
+PAINTS = "^#[0-9a-f]{6}(,#[0-9a-f]{6}){0,7}$"
+KEPT = {"cache-control": "private, max-age=86400"}  # of a job's picture, which never changes
+
+
+@router.get("/record")
+def about_explanation(id: JobId, explanation: TheExplanation, jobs: TheJobs) -> dict[str, Any]:
+    """Classes, fills, size and prediction."""
+    model = jobs.models.get(jobs.get(id).job_request.model)
+    return {
+        "size": list(explanation.plan.size),
+        "fills": [
+            {"name": fill.name, "swatch": swatch(fill, explanation.view.pixels)}
+            for fill in explanation.plan.fills
+        ],
+        "labels": [explanation.label(k) for k in range(explanation.n_classes)],
+        "predicted": [{"target": best.target, "score": best.score} for best in explanation.top(5)],
+        "kind": explanation.kind,
+        "notes": [*explanation.notes, *(model.notes if model else ())],
+        "grid": list(explanation.plan.grid),
+        "mask_prob": explanation.plan.mask_prob,
+        "seed": explanation.plan.seed,
+    }
+
+
+@router.get("/image.png", responses=PNG, response_class=Response)
+def image(id: JobId, jobs: TheJobs) -> Response:
+    """The picture as the model is shown it."""
+    return Response(png(jobs.view(id).pixels), media_type="image/png", headers=KEPT)
+
+
+@router.get("/fills/{k}", responses=PNG, response_class=Response)
+def fill(
+    id: JobId,
+    explanation: TheExplanation,
+    result_cache: TheCache,
+    k: Annotated[int, InPath(ge=0, lt=MOST_FILLS)],
+) -> Response:
+    """What a place looks like when it is painted with fill k."""
+    if k >= explanation.plan.n_fills:
+        raise HTTPException(404, f"The job has {explanation.plan.n_fills} fills.")
+    painted = result_cache.get(
+        (id, "fill", k), 0, lambda: png(rendering(explanation.plan.fills[k], explanation.view))
+    )
+    return Response(painted, media_type="image/png", headers=KEPT)
+
+
+@router.get("/maps", responses=BYTES, response_class=Response)
+def maps(
+    id: JobId,
+    explanation: TheExplanation,
+    jobs: TheJobs,
+    result_cache: TheCache,
+    target: Target = None,
+    against: Target = None,
+    estimator: EstimatorName = DEFAULT,
+    less: Annotated[
+        str | None, Query(pattern="^[0-9a-f]{16}$", description="Job whose maps are taken off")
+    ] = None,
+    less_target: Target = None,
+) -> Response:
+    """Maps for a program: see `mcrise.output.web_maps.pack`. With `against`, of the difference.
+
+    With `less`, of the difference to a class of another job: as `mcrise diff` compares two runs.
+    While a job runs they may be of half a second ago.
+    """
+    target = explanation.resolve(target)
+    if less is not None:
+        if against is not None:
+            raise InputError("The maps of one class or of one job can be taken off, but not both.")
+        other = jobs.explanation(less)
+        theirs = other.resolve(less_target)
+        content = result_cache.get(
+            (id, "maps", target, less, theirs, estimator),
+            (version_of(explanation), version_of(other)),
+            lambda: packed_difference(explanation, other, target, theirs, estimator),
+            older=jobs.get(id).state in OPEN or jobs.get(less).state in OPEN,
+        )
+        return Response(content, media_type="application/octet-stream")
+    content = result_cache.get(
+        (id, "maps", target, against, estimator),
+        version_of(explanation),
+        lambda: packed(explanation, explanation.maps(target, estimator, against=against)),
+        older=jobs.get(id).state in OPEN,
+    )
+    return Response(content, media_type="application/octet-stream")
+
+
+def version_of(explanation: Explanation) -> tuple[int, float]:
+    """Which masks an answer is of: a pilot's first may be of another `mask_prob` than the rest."""
+    return explanation.n_masks, explanation.plan.mask_prob
+
+
+def packed(explanation: Explanation, maps: Maps) -> bytes:
+    """Maps with what chance alone would show in them, where zero is a value of its own."""
+    return pack(maps, explanation.plan.grid, explanation.chance(maps) if maps.diverging else None)
+
+
+def packed_difference(
+    explanation: Explanation, other: Explanation, target: int, theirs: int, estimator: str
+) -> bytes:
+    maps, chance = maps_of_difference(other, explanation, theirs, target, estimator)
+    return pack(replace(maps, label="difference"), explanation.plan.grid, chance)
+
+
+@router.get("/reading")
+def reading(
+    id: JobId,
+    explanation: TheExplanation,
+    result_cache: TheCache,
+    target: Target = None,
+    against: Target = None,
+    estimator: EstimatorName = DEFAULT,
+) -> dict[str, Any]:
+    """The maps in sentences; regions as runs of pixels outside and inside, in turn."""
+    target, readable = explanation.resolve(target), find_estimator(estimator).reading.name
+    answer: dict[str, Any] = result_cache.get(
+        (id, "reading", target, against, readable, len(explanation.answers)),
+        version_of(explanation),
+        lambda: reading_json(
+            try_findings(explanation, interpret(explanation, target, readable, against=against))
+        ),
+    )
+    return answer
+
+
+@router.post("/trials")
+async def trials(
+    id: JobId,
+    jobs: TheJobs,
+    target: Target = None,
+    estimator: EstimatorName = DEFAULT,
+    finding: Annotated[
+        str | None, Query(pattern="^[0-9a-f]{8}$", description="Key of the only one to be tried")
+    ] = None,
+) -> dict[str, Any]:
+    """Put the findings of a class to the test, or one; answers as `GET /reading`.
+
+    That knows it from then. Calls the model a few dozen times for what was not tried before.
+    """
+    explanation = await run_in_threadpool(jobs.explanation, id)
+    reading = await run_in_threadpool(
+        interpret, explanation, target, find_estimator(estimator).reading.name
+    )
+    only = [found for found in reading.findings if finding in (None, key_of(found))]
+    if finding and not only:
+        raise HTTPException(404, "There is no such finding: the reading has changed, load it anew.")
+
+    def tried(model: Model) -> TriedInterpretation:
+        with answers_saved(explanation, lambda: jobs.keep_answers(id, explanation)):
+            return try_findings(explanation, reading, model, only[0] if finding else None)
+
+    answer: Future[TriedInterpretation] = jobs.call(jobs.get(id).job_request.model, tried)
+    return reading_json(await asyncio.wrap_future(answer))
+
+
+# ---- what if
+
+
+@router.post("/whatif", openapi_extra={"requestBody": {"required": True, **BODY}})
+async def whatif(
+    id: JobId,
+    request: Request,
+    jobs: TheJobs,
+    target: Target = None,
+    paints: Annotated[
+        str | None, Query(pattern=PAINTS, description="Colors that follow the job's own fills")
+    ] = None,
+) -> dict[str, Any]:
+    """Paint and ask again: the body has a byte per pixel, 0 to keep it, k for the k-th fill."""
+    explanation = await run_in_threadpool(jobs.explanation, id)
+    own = parse(paints, explanation.view.pixels) if paints else ()
+    strokes = strokes_of(explanation, await body_of(request, LONGEST_SIDE**2), own)
+    index = explanation.resolve(target)
+    painted = Repaint(tuple(strokes))
+    if strokes:
+        answer: Future[Intervention] = jobs.call(
+            jobs.get(id).job_request.model,
+            lambda model: try_strokes(explanation, model, painted, index),
+        )
+        trial = await asyncio.wrap_future(answer)
+    else:  # known without asking
+        trial = Intervention(painted, index, explanation.untouched, explanation.untouched)
+    return {"scores": trial.to_json(explanation)["scores"]}
+
+
+def strokes_of(
+    explanation: Explanation, painted: bytes, more: tuple[Fill, ...] = ()
+) -> list[Stroke]:
+    """What was painted on a record's image, one stroke for each fill that was used."""
+    fills = (*explanation.plan.fills, *more)
+    if len(painted) != explanation.plan.size[0] * explanation.plan.size[1]:
+        raise InputError(f"{len(painted)} bytes came, but one per pixel is needed.")
+    places = np.frombuffer(painted, np.uint8).reshape(explanation.plan.size)
+    if places.max() > len(fills):
+        raise InputError(f"Fill {places.max()} was used, but there are {len(fills)}.")
+    return [
+        Stroke(places == k, fill) for k, fill in enumerate(fills, start=1) if (places == k).any()
+    ]

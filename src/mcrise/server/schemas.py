@@ -1,0 +1,141 @@
+"""Job: how far an order has got, and the row of the ledger that says so."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._util import validation
+from ..config import RunConfig
+from ..errors import InputError
+from ..masks import MOST_CELLS
+
+BLANK = np.zeros((64, 64, 3), np.uint8)
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """Which model is asked about a picture of which name, and what."""
+
+    model: str  # its name here
+    name: str = "picture"  # what the user calls the picture; never a path
+    config: RunConfig = field(default_factory=RunConfig)
+    as_recorded: bool = False  # its fills are those of the job's record, whatever the brief says
+
+    def to_json(self) -> dict[str, Any]:
+        said = {"model": self.model, "name": self.name, **self.config.to_json()}
+        return said if self.is_named(said["fills"]) else {**said, "fills": None}
+
+    def is_named(self, names: str) -> bool:
+        """Whether names tell its fills: those of others' records may be called anything."""
+        if isinstance(self.config.fills, str):
+            return not self.as_recorded
+        try:
+            return make_config(fills=names).plan(BLANK).fills == self.config.fills
+        except InputError:
+            return False
+
+
+def parse_request(said: Any) -> JobRequest:
+    """An order as an earlier or a later version has told it: it may know fewer things, or more."""
+    try:
+        said = validation.table(said)
+        known = {
+            name: read(said[name])
+            for name, read in BRIEF.items()
+            if name in said and not (name == "fills" and said[name] is None)
+        }
+        model, name = validation.text(said["model"]), validation.text(said["name"])
+    except (ValueError, LookupError, RecursionError) as error:
+        raise InputError(f"it is no order ({error}).") from None
+    return JobRequest(model, name, make_config(**known), "fills" in said and said["fills"] is None)
+
+
+def auto_or(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: value if value == "auto" else read(value)
+
+
+def whole(value: Any) -> int:
+    return validation.whole(value, 0, 2**64 - 1)
+
+
+def target(value: Any) -> int | str | None:
+    return (
+        value
+        if value is None
+        else validation.text(value)
+        if isinstance(value, str)
+        else whole(value)
+    )
+
+
+# How the entries of a brief are read.
+BRIEF: dict[str, Callable[[Any], Any]] = {
+    "fills": validation.text,
+    "grid": lambda value: validation.pair(value, MOST_CELLS),
+    "mask_prob": auto_or(validation.number),
+    "seed": whole,
+    "n_masks": auto_or(whole),
+    "tolerance": validation.number,
+    "max_masks": whole,
+    "target": target,
+    "batch_size": auto_or(whole),
+}
+
+
+def make_config(**told: Any) -> RunConfig:
+    """A brief in the words of others."""
+    # A brief reads its fills when it is made, and a picture would be opened then.
+    if "picture" in str(told.get("fills", "")).lower():
+        raise InputError("A picture from a file cannot be a fill here: files are not read.")
+    return RunConfig(**told)
+
+
+ID = "[0-9a-f]{16}"  # of a job: part of the names of its files
+OPEN = ("queued", "running")  # states of a job that still has work to do
+STATES = (*OPEN, "paused", "stopped", "done", "failed")
+
+
+class UnknownJob(InputError):
+    """There is no such job, or not any more."""
+
+
+@dataclass
+class Job:
+    """How far an order has got."""
+
+    id: str
+    number: int  # jobs are done in this order
+    job_request: JobRequest
+    created: float
+    state: str = "queued"  # then running, and paused, stopped, done or failed
+    n_masks: int = 0
+    goal: int = 0
+    note: str = ""  # why it stopped or failed
+    early: bool = False  # there is something to see, before the first masks that count
+    speed: float | None = None  # masks a second
+    leaves: float | None = None  # when it goes, where there is no room for it
+
+    def to_row(self) -> tuple[Any, ...]:
+        asked = json.dumps(self.job_request.to_json())
+        return (self.number, self.id, asked, self.created, self.state, self.n_masks, self.goal,
+                self.note)  # fmt: skip
+
+
+def parse_job(row: tuple[Any, ...]) -> Job:
+    """A job of a ledger that anybody may have written to, or an error that says what is wrong."""
+    number, id, asked, created, state, n_masks, goal, note = row
+    try:
+        job_request = parse_request(json.loads(asked))
+        if state not in STATES:
+            raise ValueError(f"the state {state!r}")
+        if not re.fullmatch(ID, id):
+            raise ValueError("its id is none")
+        return Job(id, int(number), job_request, validation.number(created), state, int(n_masks), int(goal),
+                   str(note))  # fmt: skip
+    # Such as a fill of a package that is gone, or a list that is damaged.
+    except (InputError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise InputError(str(error)) from None
