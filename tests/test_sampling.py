@@ -284,7 +284,8 @@ def test_a_run_is_not_continued_with_another_model():
         next(mcrise.grow(explanation, constant_model, n_masks=128))
 
 
-@pytest.mark.parametrize("wrong", [{"grid": 0}, {"mask_prob": 1.5}, {"fills": "rad"}, {"max_masks": 0},
+@pytest.mark.parametrize("wrong", [{"grid": 0}, {"mask_prob": 1.5}, {"fills": "rad"},
+                                   {"max_masks": 0},
                                    {"batch_size": 3}, {"softmax": True, "sigmoid": True},
                                    {"fills": "red", "colors": "blue"}], ids=str)  # fmt: skip
 def test_what_is_asked_is_checked_at_the_call_not_at_the_first_step(wrong):

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from .estimators.base import NullThreshold
 
-STANDARD_ERRORS_95 = (
-    1.96  # standard errors: half of a 95 % interval, which is what ± stands for everywhere
-)
+
+STANDARD_ERRORS_95 = 1.96  # half of a 95% interval, which is what ± stands for everywhere
 SETTLED = 256  # masks, from which on `smooth` knows its errors well enough
 
 

@@ -267,8 +267,8 @@ def grow(
             return
         if explanation.goal >= max_masks:
             explanation.verdict = (
-                f"cap of {explanation.goal:,} masks reached: relative error {error:.2f}, some regions "
-                "are not settled"
+                f"cap of {explanation.goal:,} masks reached: relative error {error:.2f}, "
+                "some regions are not settled"
             )
             return
         done = explanation.goal

@@ -7,6 +7,7 @@ from mcrise.estimators import ESTIMATORS
 from mcrise.masks import CHUNK, draw
 from mcrise.sampling import last
 from mcrise.server.app import create_app
+from mcrise.server.job_queue import JobQueue
 
 __all__ = [
     "CHUNK",

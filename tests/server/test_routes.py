@@ -321,7 +321,7 @@ def test_maps_of_a_difference_are_the_records_to_a_thirty_thousandth(client, job
 
 
 def unpacked(content):
-    """The header, values and errors of packed maps, as `mcrise.output.web_maps.pack` describes them."""
+    """The header, values and errors of packed maps, as `web_maps.pack` describes them."""
     length = int.from_bytes(content[:4], "little")
     header = json.loads(content[4 : 4 + length])
     n = int(np.prod(header["shape"]))

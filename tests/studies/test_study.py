@@ -202,7 +202,8 @@ def test_a_protocol_is_written_as_it_ever_was():
     assert json.dumps(StudyConfig().to_json()) == (
         '{"methods": ["lime", "rise", "mcrise"], "n_masks": 2000, "seed": 0, "estimators": '
         '["smooth"], "fills": "rgbwk", "grid": [8, 8], "mask_prob": 0.5, "tolerance": 0.25, '
-        '"max_masks": 8000, "batch_size": 32, "step": 0.01, "lime_samples": 1000, "best_color": false}'
+        '"max_masks": 8000, '
+        '"batch_size": 32, "step": 0.01, "lime_samples": 1000, "best_color": false}'
     )
 
 

@@ -24,22 +24,22 @@ class AuditConfig:
     keep_records: bool = False
 
     def __post_init__(self) -> None:
-        run_config = self.run
-        if not isinstance(run_config.fills, str):
+        run = self.run
+        if not isinstance(run.fills, str):
             raise InputError("The fills of an audit go by name, as in red,#0f0,blur:8: name them.")
-        if "auto" in run_config.fills.replace(" ", "").split(","):
+        if "auto" in run.fills.replace(" ", "").split(","):
             raise InputError(
                 "The colors are auto, but these would be others in each image, and an audit "
                 "compares images: name them, as in rgbwk."
             )
-        if run_config.batch_size == "auto":
+        if run.batch_size == "auto":
             raise InputError(
                 "The batch size is auto, but each worker would find another, and the tables would "
                 "depend on who did what: give a number."
             )
-        if run_config.target is not None:
+        if run.target is not None:
             raise InputError(
-                f"The target is {run_config.target!r}, but an audit asks about the true class of each "
+                f"The target is {run.target!r}, but an audit asks about the true class of each "
                 "image, or where that is not known the predicted one: leave it out."
             )
 
@@ -58,9 +58,9 @@ class AuditConfig:
 
     def to_json(self) -> dict[str, Any]:
         """As audit.json has it, where an audit to go on with is known by it."""
-        run_config = self.run.to_json()
+        run = self.run.to_json()
         return {
-            **{name: value for name, value in run_config.items() if name != "target"},
+            **{name: value for name, value in run.items() if name != "target"},
             "estimator": POOLED,
             "zones": [[zone.name, zone.box and list(zone.box), zone.inside] for zone in self.zones],
             "raster": RASTER,
@@ -77,7 +77,7 @@ class Looker(Worker):
 
     def do(self, task: Task) -> ImageMeasurement | Tries:
         view, given = self.view(task.example.path), self.config
-        run_config = given.brief_of(task.example.name, task.truth)
+        run = given.brief_of(task.example.name, task.truth)
         if task.confirmations is not None:
-            return repaint(view, self.model, run_config, task)
-        return measure_image(view, self.model, run_config, given.zones, task, given.keep_records)
+            return repaint(view, self.model, run, task)
+        return measure_image(view, self.model, run, given.zones, task, given.keep_records)

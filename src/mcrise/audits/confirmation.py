@@ -97,7 +97,8 @@ def tries(
             yield (
                 number,
                 [
-                    ConfirmationTask(key, class_data.target, n, source, side != source, same.fill, same.sign,
+                    ConfirmationTask(key, class_data.target, n, source, side != source, same.fill,
+                            same.sign,
                             same.region, places)
                     for side in (0, 1)
                     for n in images[side]
@@ -165,7 +166,7 @@ def judge(
     if confirmations and not any((one.image, one.key) in answers for one in confirmations):
         return Confirmation("untried")
     own = [
-        confirm(class_data, [one for one in confirmations if one.found_in == source and not one.fresh],
+        confirm(class_data, [c for c in confirmations if c.found_in == source and not c.fresh],
                 answers, kind).verdict
         for source in (0, 1)
     ]  # fmt: skip

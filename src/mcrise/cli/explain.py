@@ -87,7 +87,8 @@ def explain(
                 raise ExplanationError(f"Record of another run (other {', '.join(different)})")
         model = folder_of(more).model(before, spec, settings)
         grown: Iterator[Explanation] = grow(
-            before, model, n_masks=config.n_masks, tolerance=config.tolerance, max_masks=config.max_masks,
+            before, model, n_masks=config.n_masks, tolerance=config.tolerance,
+            max_masks=config.max_masks,
             target=config.target,
         )  # fmt: skip
         explanation = follow(folder.keep(known(grown, targets), checkpoint), quiet or as_json)

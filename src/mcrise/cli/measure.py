@@ -76,7 +76,8 @@ def measure_command(
         )
     maps = explanation.maps(target, estimator)
     curves = measure(
-        explanation, model, target, estimator=estimator, metrics=metrics or tuple(METRICS), fill=plain,
+        explanation, model, target, estimator=estimator, metrics=metrics or tuple(METRICS),
+        fill=plain,
         step=step,
     )  # fmt: skip
     notes = [*model.notes, *explanation.notes]

@@ -312,7 +312,8 @@ def intervene(
     if region.shape != explanation.plan.size:
         raise InputError(
             f"The region is {region.shape[0]} x {region.shape[1]} pixels, but the image of the "
-            f"record is {explanation.plan.size[0]} x {explanation.plan.size[1]}: give one of that size."
+            f"explanation is {explanation.plan.size[0]} x {explanation.plan.size[1]}: give one of "
+            "that size."
         )
     if not region.any():
         raise InputError("The region is empty: mark it white on black.")

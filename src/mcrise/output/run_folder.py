@@ -203,7 +203,8 @@ class RunFolder:
             if error.explanation is None or not error.explanation.n_masks:
                 raise
             raise ModelError(
-                f"{error} The {error.explanation.n_masks:,} masks before it are saved in {self.run}; "
+                f"{error} The {error.explanation.n_masks:,} masks before it are saved in "
+                f"{self.run}; "
                 "the same command goes on from there.",
                 error.explanation,
             ) from error

@@ -134,7 +134,8 @@ def parse_job(row: tuple[Any, ...]) -> Job:
             raise ValueError(f"the state {state!r}")
         if not re.fullmatch(ID, id):
             raise ValueError("its id is none")
-        return Job(id, int(number), job_request, validation.number(created), state, int(n_masks), int(goal),
+        return Job(id, int(number), job_request, validation.number(created), state, int(n_masks),
+                   int(goal),
                    str(note))  # fmt: skip
     # Such as a fill of a package that is gone, or a list that is damaged.
     except (InputError, ValueError, TypeError, OverflowError, RecursionError) as error:

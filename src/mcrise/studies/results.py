@@ -255,14 +255,14 @@ def interval(row: Row, kind: str, sign: str = "") -> str:
 
 def remarks(study: Study) -> list[str]:
     """What to know of the table."""
-    given, run_config = study.config, study.config.run
+    given, run = study.config, study.config.run
     lines = [
         "Means over the images with 95 % intervals (bootstrap over images); ↓ lower is better, ↑ "
         f"higher is better. Steps of {100 * given.step:g} % of the pixels; black for deletion, "
-        f"insertion, LIME and RISE; colors of MC-RISE: {run_config.fills}, grid {run_config.grid[0]} x "
-        f"{run_config.grid[1]}, mask_prob {run_config.mask_prob}.",
-        f"Model: {study.model}. Masks: {run_config.n_masks}, samples of LIME: {given.lime_samples}; "
-        f"seed {run_config.seed}. {versions()}.",
+        f"insertion, LIME and RISE; colors of MC-RISE: {run.fills}, grid {run.grid[0]} x "
+        f"{run.grid[1]}, mask_prob {run.mask_prob}.",
+        f"Model: {study.model}. Masks: {run.n_masks}, samples of LIME: {given.lime_samples}; "
+        f"seed {run.seed}. {versions()}.",
     ]
     if given.best_color:
         lines.append("Best color: for each image the one color that serves the method best.")

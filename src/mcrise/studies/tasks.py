@@ -73,7 +73,8 @@ class StudyConfig:
             )
         if run_config.target is not None:
             raise InputError(
-                f"The target is {run_config.target!r}, but a study explains the class that the model "
+                f"The target is {run_config.target!r}, but a study explains the class that the "
+                "model "
                 "predicts for each image: leave it out."
             )
 
