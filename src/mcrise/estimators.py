@@ -108,8 +108,10 @@ class ByFormula:
     def maps(self, column: Column) -> Estimate:
         return self.estimate(centered(column.scores) if self.center else column.scores)
 
-    def chance(self, column: Column) -> Chance:
+    def chance(self, column: Column) -> Chance | None:
         """Of centered scores: other noise grows with the mean of the scores, which says nothing."""
+        if self.formula is rise:
+            return None  # its zero is not "no effect"
         plan, masks = self.sample.plan, self.sample.masks
         limit = chance_limit(plan, masks, column.scores, column.least, self.formula)
         return Chance(limit, self.estimate(centered(column.scores)).values)
