@@ -143,6 +143,7 @@ LAYERS = [
 LATE = {
     ("maps", "plots"),  # Maps.plot
     ("maps", "report"),  # what a notebook shows
+    ("maps", "sample"),  # a type of Maps.test
     ("record", "report"),
     ("record", "archive"),  # Record.save
     ("errors", "record"),  # a type of ModelError.record
