@@ -15,7 +15,7 @@ from mcrise.interpretation.regions import interpret
 from mcrise.interpretation.trials import try_findings
 from mcrise.output.web_maps import pack, reading_json, swatch
 
-WEB = Path(mcrise.__file__).parent / "page" / "web"
+WEB = Path(mcrise.__file__).parent / "server" / "web"
 MOST_BYTES = 40_000  # a first visit should not wait for it
 
 
