@@ -28,14 +28,14 @@ def main() -> None:
     maps = tried.reading.maps
     packed = pack(maps, explanation.plan.grid, explanation.chance(maps), MOST_BYTES)
     (WEB / "example.bin").write_bytes(packed)
-    told = {
+    example = {
         "swatches": {
             fill.name: swatch(fill, explanation.view.pixels) for fill in explanation.plan.fills
         },
         "findings": reading_json(tried)["findings"],
         "score": float(explanation.untouched.max()),
     }
-    (WEB / "example.json").write_text(json.dumps(told) + "\n", encoding="utf-8")
+    (WEB / "example.json").write_text(json.dumps(example) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

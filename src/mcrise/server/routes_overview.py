@@ -25,7 +25,6 @@ from ..batch.datasets import spelled
 from ..errors import ExplanationError
 from ..explanation import Explanation
 from ..images import whole_pixels
-from ..maps import mean_square
 from ..output.web_maps import swatch
 from .dependencies import JobId, TheJobs, TheSummaries
 from .job_queue import JobQueue
@@ -82,7 +81,7 @@ def summary_of(jobs: JobQueue, job: Job) -> dict[str, Any]:
         ],
         "maps": np.round(coarse(maps.values), 5).tolist(),
         # Two halves of the masks differ by twice the error of the whole.
-        "error": math.sqrt(mean_square(coarse(halves[0] - halves[1]) / 2)),
+        "error": math.sqrt(np.mean((coarse(halves[0] - halves[1]) / 2) ** 2)),
         "color_share": share_of_color(halves, explanation.plan.n_fills),
     }
 
@@ -174,7 +173,7 @@ def outlier_distances(members: Members) -> dict[str, float]:
     for job, summary in members:
         colors = tuple(fill["name"] for fill in summary["fills"])
         alike.setdefault(colors, []).append((job, summary))
-    out = {}
+    out: dict[str, float] = {}
     for some in alike.values():
         if len(some) >= FEWEST:
             maps = np.array([summary["maps"] for _, summary in some])
