@@ -104,7 +104,7 @@ def move_to(page, selector, row, column, size):
 
 
 def numbers(page, selector):
-    """The values and 95 % margins shown as bars, by color."""
+    """The values and 95% margins shown as bars, by color."""
     names = page.locator(f"{selector} .bar .name").all_inner_texts()
     texts = page.locator(f"{selector} .bar .number").all_inner_texts()
     read = [[float(part) for part in re.sub("−", "-", t).split("±")] for t in texts]
@@ -161,8 +161,8 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             # A first map before the job has finished, then the final one.
             caption = page.locator("#stage .map figcaption").first
             expect(caption).to_contain_text("128 masks", timeout=SECONDS)
-            expect(page.locator("#state")).to_contain_text("running 25 % · 128 masks")
-            expect(page).to_have_title(re.compile("^25 % my sign.png"))
+            expect(page.locator("#state")).to_contain_text("running 25% · 128 masks")
+            expect(page).to_have_title(re.compile("^25% my sign.png"))
             first = drawn(page)
             held.go.set()
             expect(page.locator("#state")).to_contain_text("done · 512", timeout=SECONDS)
