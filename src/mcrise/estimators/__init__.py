@@ -50,7 +50,7 @@ __all__ = [
     "Formula",
     "Sample",
     "centered",
-    "chance_limit",
+    "significance_limit",
     "contrast",
     "debiased",
     "estimate",
