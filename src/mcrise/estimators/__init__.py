@@ -41,8 +41,8 @@ from .significance import significance_limit
 __all__ = [
     "DEFAULT",
     "ESTIMATORS",
-    "Chance",
-    "Column",
+    "NullThreshold",
+    "TargetScores",
     "Estimate",
     "Estimator",
     "EstimatorName",
