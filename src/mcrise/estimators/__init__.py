@@ -41,21 +41,21 @@ from .significance import significance_limit
 __all__ = [
     "DEFAULT",
     "ESTIMATORS",
-    "NullThreshold",
-    "TargetScores",
     "Estimate",
     "Estimator",
     "EstimatorName",
     "FittedEstimator",
     "Formula",
+    "NullThreshold",
     "Sample",
+    "TargetScores",
     "centered",
-    "significance_limit",
     "contrast",
     "debiased",
     "estimate",
     "find_estimator",
     "rise",
+    "significance_limit",
 ]
 
 EstimatorName = Literal["rise", "debiased", "paper", "centered", "smooth"]
