@@ -18,7 +18,7 @@ from ..sampling import CHECKPOINT_SECONDS
 from .options import model_options
 from .output import echo
 
-GRACE = 10  # seconds for what was asked before the end; tabs are told, and go by themselves
+GRACE = 10  # seconds for what was asked before the end
 
 
 @click.command()
@@ -32,9 +32,7 @@ GRACE = 10  # seconds for what was asked before the end; tabs are told, and go b
 @click.option("--checkpoint", type=float, default=CHECKPOINT_SECONDS, show_default=True,
               help="Save the record of a running job every so many seconds.")  # fmt: skip
 @click.option("--keep-gb", type=click.FloatRange(0, min_open=True), default=20.0, show_default=True,
-              help="Beyond so much, the oldest jobs are told, and go a day later.")  # fmt: skip
-@click.option("--keep-days", type=click.FloatRange(0, min_open=True),
-              help="Likewise jobs that are older.  [default: no limit]")  # fmt: skip
+              help="Refuse new jobs when the jobs in --data take more.")  # fmt: skip
 @model_options
 def serve(
     specs: tuple[str, ...],
@@ -44,7 +42,6 @@ def serve(
     audit: str | None,
     checkpoint: float,
     keep_gb: float,
-    keep_days: float | None,
     settings: dict[str, Any],
 ) -> None:
     """Show maps in the browser as they sharpen.
@@ -62,22 +59,22 @@ def serve(
             f"The page needs {error.name}, which is not installed: pip install 'mcrise[web]'."
         ) from None
     from ..server.job_queue import JobQueue, warm_up
-    from ..server.quota import GIGABYTE, Retention
+    from ..server.quota import GIGABYTE
 
     shown = None if audit is None else Storage(audit)
     if shown is not None:
         read_stats(shown)  # refuse what is no finished audit before loading models
     with listening(host or "127.0.0.1", port) as door:  # first: models take a while
         models = load_models(specs, settings)
-        kept = Retention(keep_days, int(keep_gb * GIGABYTE))
-        jobs = JobQueue(data, models, checkpoint_seconds=checkpoint, retention=kept)
+        most_bytes = int(keep_gb * GIGABYTE)
+        jobs = JobQueue(data, models, checkpoint_seconds=checkpoint, most_bytes=most_bytes)
         # The model has the cores; estimates that fight it for them take a hundred times longer.
         threadpool_limits(1, user_api="blas")
         for name in models:
             jobs.call(name, warm_up)
         token = secrets.token_urlsafe(24) if host else None
         try:
-            answer(create_app(jobs, host, token, shown), jobs, door, host, token, bool(shown))
+            answer(create_app(jobs, host, token, shown), door, host, token, bool(shown))
         finally:
             jobs.close()
 
@@ -117,9 +114,7 @@ def listening(host: str, port: int) -> socket:
     return door
 
 
-def answer(
-    app: Any, jobs: Any, door: socket, host: str | None, token: str | None, audited: bool
-) -> None:
+def answer(app: Any, door: socket, host: str | None, token: str | None, audited: bool) -> None:
     """Tell the address, with the token where other machines may ask, and answer until Ctrl-C."""
     import uvicorn
 
@@ -138,10 +133,4 @@ def answer(
     echo(f"Open {address}{f'?token={token}' if token else ''}   (Ctrl-C ends it)")
     if audited:
         echo(f"The audit is at {address}audit.html")
-
-    class Server(uvicorn.Server):
-        async def shutdown(self, sockets: Any = None) -> None:
-            jobs.ending = True
-            await super().shutdown(sockets)
-
-    Server(config).run([door])
+    uvicorn.Server(config).run([door])
