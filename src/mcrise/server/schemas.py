@@ -1,4 +1,4 @@
-"""Job: how far an order has got, and the row of the ledger that says so."""
+"""What a client asks for (`JobRequest`), and how far it has got (`Job`), as rows of `JobTable`."""
 
 import json
 import re
@@ -23,14 +23,14 @@ class JobRequest:
     model: str  # its name here
     name: str = "picture"  # what the user calls the picture; never a path
     config: RunConfig = field(default_factory=RunConfig)
-    as_recorded: bool = False  # its fills are those of the job's record, whatever the brief says
+    as_recorded: bool = False  # its fills are those of the job's record, whatever the configuration says
 
     def to_json(self) -> dict[str, Any]:
         said = {"model": self.model, "name": self.name, **self.config.to_json()}
         return said if self.is_named(said["fills"]) else {**said, "fills": None}
 
     def is_named(self, names: str) -> bool:
-        """Whether names tell its fills: those of others' records may be called anything."""
+        """Whether names identify its fills: fills of other records can have any name."""
         if isinstance(self.config.fills, str):
             return not self.as_recorded
         try:
@@ -40,7 +40,7 @@ class JobRequest:
 
 
 def parse_request(said: Any) -> JobRequest:
-    """An order as an earlier or a later version has told it: it may know fewer things, or more."""
+    """A request as another version has stored it, with fewer entries or more."""
     try:
         said = validation.table(said)
         known = {
@@ -50,7 +50,7 @@ def parse_request(said: Any) -> JobRequest:
         }
         model, name = validation.text(said["model"]), validation.text(said["name"])
     except (ValueError, LookupError, RecursionError) as error:
-        raise InputError(f"it is no order ({error}).") from None
+        raise InputError(f"it is no request ({error}).") from None
     return JobRequest(model, name, make_config(**known), "fills" in said and said["fills"] is None)
 
 
@@ -72,7 +72,7 @@ def target(value: Any) -> int | str | None:
     )
 
 
-# How the entries of a brief are read.
+# How the entries of a configuration are read.
 BRIEF: dict[str, Callable[[Any], Any]] = {
     "fills": validation.text,
     "grid": lambda value: validation.pair(value, MOST_CELLS),
@@ -86,12 +86,12 @@ BRIEF: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def make_config(**told: Any) -> RunConfig:
-    """A brief in the words of others."""
-    # A brief reads its fills when it is made, and a picture would be opened then.
-    if "picture" in str(told.get("fills", "")).lower():
+def make_config(**values: Any) -> RunConfig:
+    """A configuration from values of a client."""
+    # A configuration reads its fills when it is made, and would open a picture then.
+    if "picture" in str(values.get("fills", "")).lower():
         raise InputError("A picture from a file cannot be a fill here: files are not read.")
-    return RunConfig(**told)
+    return RunConfig(**values)
 
 
 ID = "[0-9a-f]{16}"  # of a job: part of the names of its files
@@ -105,7 +105,7 @@ class UnknownJob(InputError):
 
 @dataclass
 class Job:
-    """How far an order has got."""
+    """How far a request has got."""
 
     id: str
     number: int  # jobs are done in this order
@@ -125,7 +125,7 @@ class Job:
 
 
 def parse_job(row: tuple[Any, ...]) -> Job:
-    """A job of a ledger that anybody may have written to, or an error that says what is wrong."""
+    """The job of a row, which another program may have written, or an error that says why not."""
     number, id, asked, created, state, n_masks, goal, note = row
     try:
         job_request = parse_request(json.loads(asked))
