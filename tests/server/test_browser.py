@@ -878,6 +878,27 @@ def test_what_cannot_be_taken_stays_in_the_list_and_the_rest_is_sent(bench, page
     page.wrong.clear()  # the browser tells of the request that was refused
 
 
+def test_a_full_server_offers_the_oldest_jobs_for_deletion(page, tmp_path):
+    (tmp_path / "a.png").write_bytes(color_picture(0))
+    with serving(tmp_path / "data", MODELS) as (address, jobs):
+        old, new = (ask_and_wait(jobs, name, n_masks=64) for name in ("old.png", "new.png"))
+        jobs.quota.count([old.id, new.id])
+        jobs.quota.most_bytes = jobs.quota.n_bytes
+        page.goto(address)
+        page.click("#new")
+        page.set_input_files("#file", tmp_path / "a.png")
+        page.click("#explain")
+        expect(page.locator("#problem")).to_contain_text("Delete the oldest (old.png: ")
+        page.get_by_role("button", name="Delete the oldest job").click()
+        expect(page.locator("#jobs .name")).to_have_text(["new.png"])
+        expect(page.get_by_role("button", name="Undo")).to_be_focused()
+        page.goto("about:blank")
+        wait(lambda: old.id not in jobs.jobs)
+        assert new.id in jobs.jobs
+    assert all("507" in one for one in page.wrong)
+    page.wrong.clear()  # the browser tells of the request that was refused
+
+
 def test_signs_stand_beside_files_and_what_is_left_out_is_named(bench, page, tmp_path):
     for name in ("a.png", "notes.txt"):
         (tmp_path / name).write_bytes(color_picture(0))

@@ -23,7 +23,7 @@ class JobRequest:
     model: str  # its name here
     name: str = "picture"  # what the user calls the picture; never a path
     config: RunConfig = field(default_factory=RunConfig)
-    as_recorded: bool = False  # its fills are those of the job's record, whatever the configuration says
+    as_recorded: bool = False  # its fills are those of the record, whatever the config says
 
     def to_json(self) -> dict[str, Any]:
         said = {"model": self.model, "name": self.name, **self.config.to_json()}
