@@ -55,7 +55,7 @@ class Prediction(NamedTuple):
 
     def __str__(self) -> str:
         if self.runner_up is None:
-            return f"Prediction: {self.label} {self.score:.2f}"
+            return f"Score of {self.label}: {self.score:.2f}"  # a single score decides nothing
         after = ": undecided" if self.is_undecided else ""
         return (
             f"Prediction: {self.label} {self.score:.2f}, next {self.runner_up.label} "
@@ -198,8 +198,9 @@ class Explanation:
     def __repr__(self) -> str:
         rows, cols = self.plan.size
         return (
-            f"<Explanation of {self.prediction.label!r} by {self.model}: {self.n_masks:,} masks and "
-            f"{self.n_calls.trials:,} trials of a {rows} x {cols} image, {self.plan.n_fills} fills>"
+            f"<Explanation of {self.prediction.label!r}, {rows} x {cols} pixels: "
+            f"{self.n_masks:,} masks of {self.plan.n_fills} fills, {len(self.answers):,} trials, "
+            f"{self.n_classes} classes of {self.model}>"
         )
 
     def __str__(self) -> str:
@@ -309,8 +310,8 @@ class Explanation:
         n_answers += len(self.answers)
         if n_answers > MOST:
             raise InputError(
-                f"The explanation would hold {n_answers:,} answers about repaints, but a file keeps at "
-                f"most {MOST:,}: start a new run."
+                f"There would be {n_answers:,} answers about repaints, but a file keeps at most "
+                f"{MOST:,}: start a new run."
             )
         n_masks = max(n_masks, self.n_masks) + CHUNK * len(self.pilot)
         arrays = [self.view.pixels, *(fill.array for fill in self.plan.fills)]
@@ -515,8 +516,13 @@ class Explanation:
     def lines(self) -> list[str]:
         """The prediction and what was found about each class that was tested, to print."""
         out = [f"{self.prediction}."]
-        for target in self.trial_logs:
+        for target, log in self.trial_logs.items():
             out += self.findings_of(target).lines()
+            if not log.finished:
+                out.append(
+                    f"The trials of {self.label(target)!r} are not finished: "
+                    f"explanation.findings_of({self.label(target)!r}, model) makes the rest."
+                )
         if not self.trial_logs:
             label = self.prediction.label
             out.append(f"Not tested: explanation.findings_of({label!r}, model) makes the trials.")
