@@ -26,6 +26,7 @@ from .errors import ExplanationError, InputError, ModelError, PluginError
 from .explanation import MOST_BYTES, Explanation
 from .images import MOST_PIXELS, View, array_pixels
 from .masks import CHUNK, MOST_CELLS, Plan, draw
+from .models.provenance import RENAMED as RENAMED_SETTINGS
 from .models.provenance import Origin
 from .models.scores import LARGEST, check_kind, check_scores
 
@@ -219,7 +220,8 @@ def parse_plan(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> P
 
 
 def parse_origin(data: Mapping[str, Any]) -> Origin:
-    settings = validation.table(data.get("settings", {}))
+    said = validation.table(data.get("settings", {}))
+    settings = {RENAMED_SETTINGS.get(name, name): value for name, value in said.items()}
     return Origin(
         validation.text(data.get("name", "")), validation.text(data.get("digest", "")), settings
     )

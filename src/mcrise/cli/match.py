@@ -52,7 +52,7 @@ def match(
     folder.check_writable()
     if folder.path.resolve() == gallery.resolve():
         raise InputError(f"The images are in {gallery} themselves: choose another --out.")
-    embed = load_model(spec, **{**settings, "scores": "any", "softmax": None, "sigmoid": None})
+    embed = load_model(spec, **{**settings, "score_kind": "any", "softmax": None, "sigmoid": None})
     view = embed.view(query)
     known = open_gallery(gallery, embed, cache_folder())
     found = find_match(query, known, embed, distance, against)
