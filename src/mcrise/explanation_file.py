@@ -41,7 +41,10 @@ from .models.provenance import Origin
 from .models.scores import LARGEST, check_kind, check_scores
 
 FORMAT = 1  # of the file; raised when an older mcrise could misread a newer file
-RENAMED = {"verdict": "stop_reason"}  # entries of `meta`, as earlier versions wrote them
+RENAMED = {  # what earlier versions wrote, by where it stands, and what it is called now
+    "meta": {"verdict": "stop_reason"},
+    "settings": {"scores": "score_kind"},  # of the model
+}
 CHECKPOINT_SECONDS = 10.0
 
 
@@ -220,8 +223,7 @@ def read_array(content: bytes) -> NDArray[Any]:
 
 def parse_explanation(content: bytes) -> Explanation:
     arrays = read_arrays(content)
-    meta = {RENAMED.get(name, name): said
-            for name, said in json.loads(arrays["meta"].tobytes()).items()}  # fmt: skip
+    meta = renamed("meta", json.loads(arrays["meta"].tobytes()))
     if meta["mcrise_format"] != FORMAT:
         raise ExplanationError(
             f"has format {meta['mcrise_format']!r:.60}, but this mcrise reads format {FORMAT}"
@@ -264,6 +266,11 @@ def parse_explanation(content: bytes) -> Explanation:
     return explanation
 
 
+def renamed(where: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Entries of a file by the names they have now."""
+    return {RENAMED[where].get(name, name): value for name, value in content.items()}
+
+
 def parse_plan(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Plan:
     return Plan(
         size=validation.pair(data["size"], MOST_PIXELS),
@@ -278,7 +285,8 @@ def parse_plan(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> P
 
 
 def parse_origin(data: Mapping[str, Any]) -> Origin:
-    settings = validation.table(data.get("settings", {}))
+    said = validation.table(data.get("settings", {}))
+    settings = renamed("settings", said)
     return Origin(
         validation.text(data.get("name", "")), validation.text(data.get("digest", "")), settings
     )
@@ -445,12 +453,13 @@ class RunFile:
         """Pass a run on, saving it every few seconds, at the end and when it is cut short."""
         explanation, saved_at, saved = None, time.monotonic(), None
         try:
-            for explanation in run:
-                if time.monotonic() - saved_at >= self.seconds:
-                    saved = state_of(explanation)
-                    explanation.save(self.path)
-                    saved_at = time.monotonic()
-                yield explanation
+            with self.refusing():
+                for explanation in run:
+                    if time.monotonic() - saved_at >= self.seconds:
+                        saved = state_of(explanation)
+                        explanation.save(self.path)
+                        saved_at = time.monotonic()
+                    yield explanation
         except ModelError as error:
             known = error.explanation
             if known is None or not known.n_masks:

@@ -136,7 +136,7 @@ def model_of(explanation: Explanation, model: Any) -> Model:
     """
     bare = not isinstance(model, Model | str | Path) and explanation.kind != "probability"
     kind = cast(ScoreKind, explanation.kind)
-    known = load_model(model, scores=kind) if bare else load_model(model)
+    known = load_model(model, score_kind=kind) if bare else load_model(model)
     recognise(explanation, known)
     return known
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,15 @@ from numpy.typing import NDArray
 from .config import (
     MAX_MASKS,
     TOLERANCE,
-    FloatOrAuto,
     IntOrAuto,
     RunConfig,
+    RunKeywords,
     check_n_masks,
     whole_chunks,
 )
 from .errors import ExplanationError, InputError
 from .explanation import TRIALS, Explanation, Target
 from .explanation_file import RunFile, load
-from .fills import Fill, as_fills
 from .images import View
 from .mask_prob import choose
 from .masks import CHUNK
@@ -40,84 +39,53 @@ from .model_calls import (
     model_of,
     recognise,
 )
-from .models import Numbers, load_model
+from .models import ModelSettings, load_model
 from .models.model import Model
-from .models.scores import ScoreKind
+from .models.settings import check_keywords
 from .painting.canvas import Canvas
 
 FIRST_LOOK = 128  # masks, before which an error cannot be told
-MODEL_SETTINGS = ("scores", "softmax", "sigmoid", "labels", "size", "mean", "std")
+
+
+class ExplainSettings(RunKeywords, ModelSettings, total=False):
+    """What to paint and how often, and what to know about the model."""
 
 
 def iter_explain(
     image: Any,
     model: Any,
     *,
-    fills: str | Sequence[str | Fill] = "rgbwk",
-    colors: str | Sequence[str | Fill] | None = None,
-    n_masks: IntOrAuto = "auto",
-    tolerance: float = TOLERANCE,
-    max_masks: int = MAX_MASKS,
-    target: Target = None,
-    mask_prob: FloatOrAuto = "auto",
-    grid: int | tuple[int, int] = (8, 8),
-    seed: int = 0,
-    batch_size: IntOrAuto = 32,
     same_masks_as: Explanation | Path | str | None = None,
-    scores: ScoreKind | None = None,
-    softmax: bool | None = None,
-    sigmoid: bool | None = None,
-    labels: Sequence[str] | None = None,
-    size: int | tuple[int, int] | None = None,
-    mean: Numbers | None = None,
-    std: Numbers | None = None,
     resume: Explanation | None = None,
+    **settings: Unpack[ExplainSettings],
 ) -> Iterator[Explanation]:
-    """Explain an image chunk by chunk; yields the same record each time it has grown.
+    """Explain an image chunk by chunk; yields the same explanation each time it has grown.
 
     `image` is a path, a Pillow image, an array (H, W, 3) or a tensor, uint8 or floats in 0..1.
     `model` is what `load_model` takes or gives: a file, or any callable from images (N, H, W, 3)
     to scores (N, C), which gets the dtype and range of the image, in a buffer that the next batch
-    reuses. `scores`, `softmax`, `sigmoid`, `labels`, `size`, `mean` and `std` are as there.
+    reuses. With `resume`, chunks that it has are not asked again. `settings` are all keywords of
+    `load_model`, and these:
 
-    `fills` (or `colors`) are what is painted: a palette, a list, or words as in `red,#0f0,blur:8`.
-    `n_masks` is rounded up to whole chunks of 64; see `grow` for "auto", `tolerance`, `cap` and
-    `target`. A call gets `batch_size` images, or fewer where they would take more than 1 GB. With
-    `resume`, chunks it has are not asked again.
+    fills, colors : what is painted: a palette, a list, or words as in `red,#0f0,blur:8`
+    grid : cells of a mask, down and across; one number for both
+    mask_prob : chance that a cell is painted, or "auto"
+    seed : of the random masks
+    n_masks : rounded up to whole chunks of 64, or "auto"; see `grow`
+    tolerance, max_masks, target : when "auto" stops; see `grow`
+    batch_size : images per call of the model, fewer where they would take more than 1 GB; or "auto"
 
-    `mask_prob` is the chance that a cell is painted. "auto" asks about one to three chunks first,
-    of which one is the run's own, and chooses: two runs may differ in it, so to compare images or
-    models give a number, or an explanation (or its path) as `same_masks_as`, whose fills, grid,
-    mask_prob, seed and, where none is given, number of masks are taken.
+    A `mask_prob` of "auto" asks about one to three chunks first, of which one belongs to the run,
+    and chooses: two runs may differ in it. To compare images or models, give a number, or an
+    explanation (or its path) as `same_masks_as`: its fills, grid, mask_prob and seed are used
+    and, unless n_masks is given, its number of masks.
     """
-    if colors is not None:
-        if fills != "rgbwk":
-            raise InputError("Both fills and colors were given: they are the same, give one.")
-        fills = colors
-    config = RunConfig(
-        fills=fills if isinstance(fills, str) else as_fills(fills),
-        grid=(grid, grid) if isinstance(grid, int) else grid,
-        mask_prob=mask_prob,
-        seed=seed,
-        n_masks=n_masks,
-        tolerance=tolerance,
-        max_masks=max_masks,
-        target=target,
-        batch_size=batch_size,
-    )
+    about_run, about_model = split_settings(settings, ("same_masks_as", "resume"))
+    config = RunConfig.of(**about_run)
     if same_masks_as is not None:
         other = same_masks_as if isinstance(same_masks_as, Explanation) else load(same_masks_as)
         config = config.like(other.plan, other.n_masks)
-    known = load_model(
-        model,
-        scores=scores,
-        softmax=softmax,
-        sigmoid=sigmoid,
-        labels=labels,
-        size=size,
-        mean=mean,
-        std=std,
-    )
+    known = load_model(model, **about_model)
     return run(known.view(image), known, config, resume)
 
 
@@ -289,27 +257,10 @@ def next_look(n_masks: int, excess: float) -> int:
 # ---- to the end
 
 
-class ExplainOptions(TypedDict, total=False):
+class ExplainOptions(ExplainSettings, total=False):
     """Options of `explain`, for its two kinds of answer; `iter_explain` says what each means."""
 
-    fills: str | Sequence[str | Fill]
-    colors: str | Sequence[str | Fill] | None
-    n_masks: IntOrAuto
-    tolerance: float
-    max_masks: int
-    target: Target
-    mask_prob: FloatOrAuto
-    grid: int | tuple[int, int]
-    seed: int
-    batch_size: IntOrAuto
     same_masks_as: Explanation | Path | str | None
-    scores: ScoreKind | None
-    softmax: bool | None
-    sigmoid: bool | None
-    labels: Sequence[str] | None
-    size: int | tuple[int, int] | None
-    mean: Numbers | None
-    std: Numbers | None
     trials: int | bool
     truth: Target
     save: Path | str | None
@@ -330,28 +281,12 @@ def explain(
     image: Any,
     model: Any,
     *,
-    fills: str | Sequence[str | Fill] = "rgbwk",
-    colors: str | Sequence[str | Fill] | None = None,
-    n_masks: IntOrAuto = "auto",
-    tolerance: float = TOLERANCE,
-    max_masks: int = MAX_MASKS,
-    target: Target = None,
-    mask_prob: FloatOrAuto = "auto",
-    grid: int | tuple[int, int] = (8, 8),
-    seed: int = 0,
-    batch_size: IntOrAuto = 32,
     same_masks_as: Explanation | Path | str | None = None,
-    scores: ScoreKind | None = None,
-    softmax: bool | None = None,
-    sigmoid: bool | None = None,
-    labels: Sequence[str] | None = None,
-    size: int | tuple[int, int] | None = None,
-    mean: Numbers | None = None,
-    std: Numbers | None = None,
     trials: int | bool = TRIALS,
     truth: Target = None,
     save: Path | str | None = None,
     progress: bool = False,
+    **settings: Unpack[ExplainSettings],
 ) -> Explanation | list[Explanation]:
     """Explain an image: ask the model about painted versions of it, and test what the maps show.
 
@@ -363,30 +298,21 @@ def explain(
     With `save`, the explanation of an image is kept there every ten seconds and at the end, and
     one of the same run found there is continued. An interrupt (Ctrl-C) returns what there is.
     """
-    options: Any = dict(locals())  # before any other name is: just what `iter_explain` takes
-    for name in ("image", "model", "trials", "truth", "save", "progress"):
-        del options[name]
+    own = ("same_masks_as", "trials", "truth", "save", "progress")
+    about_run, about_model = split_settings(settings, own)
     if isinstance(image, list | tuple) and save is not None:
         raise InputError("Several images were given with one place to save: explain each.")
-    # Once for all images and trials; a loaded model takes no settings again.
-    known = load_model(model, **{name: options.pop(name) for name in MODEL_SETTINGS})
-    budget = trial_budget(trials)
+    known = load_model(model, **about_model)  # once for all images and trials
+    target, budget = about_run.get("target"), trial_budget(trials)
     file = None if save is None else RunFile(Path(save))
 
     def one(image: Any) -> Iterator[Explanation]:
-        if file is None:
-            yield from with_trials(
-                watched(iter_explain(image, known, **options), progress),
-                known, (target,), budget, truth, progress,
-            )  # fmt: skip
-            return
-        with file.refusing():
-            grown = iter_explain(image, known, resume=file.earlier(), **options)
-            run = with_trials(watched(grown, progress), known, (target,), budget, truth, progress)
-            yield from file.keep(run)
+        before = None if file is None else file.earlier()
+        grown = iter_explain(image, known, resume=before, same_masks_as=same_masks_as, **about_run)
+        return with_trials(watched(grown, progress), known, (target,), budget, truth, progress)
 
     if not isinstance(image, list | tuple):
-        explanation, _ = last_or_interrupted(one(image))
+        explanation, _ = last_or_interrupted(one(image) if file is None else file.keep(one(image)))
         if explanation is None:
             raise KeyboardInterrupt
         return explanation
@@ -397,6 +323,17 @@ def explain(
         if interrupted:
             break
     return explanations
+
+
+def split_settings(
+    settings: ExplainSettings, others: Sequence[str] = ()
+) -> tuple[RunKeywords, ModelSettings]:
+    """What is about the run and what is about the model; `others` are keywords in a signature."""
+    of_run, of_model = RunKeywords.__annotations__, ModelSettings.__annotations__
+    check_keywords(settings, "explain", [*of_run, *others, *of_model])
+    about_run: Any = {name: value for name, value in settings.items() if name in of_run}
+    about_model: Any = {name: value for name, value in settings.items() if name in of_model}
+    return about_run, about_model
 
 
 def trial_budget(trials: int | bool) -> int | None:

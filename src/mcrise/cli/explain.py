@@ -88,6 +88,7 @@ def explain(
     )
     folder.check_writable()
     file, progress = folder.file(seconds=save_every), not (quiet or as_json)
+    grown: Iterator[Explanation]
     if resume:
         before = load(resume)
         with file.refusing():
@@ -95,21 +96,16 @@ def explain(
             if there is not None and (different := there.differences(before)):
                 raise ExplanationError(f"Record of another run (other {', '.join(different)})")
         model = folder_of(resume).model(before, spec, settings)
+        grown = grow(
+            before, model, n_masks=config.n_masks, tolerance=config.tolerance,
+            max_masks=config.max_masks, target=config.target,
+        )  # fmt: skip
     else:
         model = load_model(spec, **settings)
-    with file.refusing():
-        grown: Iterator[Explanation]
-        if resume:
-            grown = grow(
-                before, model, n_masks=config.n_masks, tolerance=config.tolerance,
-                max_masks=config.max_masks, target=config.target,
-            )  # fmt: skip
-        else:
-            grown = run(model.view(image), model, config, None if overwrite else file.earlier())
-        asked = targets or (None,)
-        explanation = last(
-            file.keep(with_trials(watched(grown, progress), model, asked, budget, truth, progress))
-        )
+        grown = run(model.view(image), model, config, None if overwrite else file.earlier())
+    asked = targets or (None,)
+    grown = with_trials(watched(grown, progress), model, asked, budget, truth, progress)
+    explanation = last(file.keep(grown))
     drawing = folder.draw(explanation, asked, estimator, model.notes)
     print_result(drawing, folder.run, as_json, quiet)
 

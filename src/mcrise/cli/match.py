@@ -54,19 +54,16 @@ def match(
     if folder.path.resolve() == gallery.resolve():
         raise InputError(f"The images are in {gallery} themselves: choose another --out.")
     silent = quiet or as_json
-    embed = load_model(spec, **{**settings, "scores": "any", "softmax": None, "sigmoid": None})
+    embed = load_model(spec, **{**settings, "score_kind": "any", "softmax": None, "sigmoid": None})
     view = embed.view(query)
     known = open_gallery(gallery, embed, cache_folder())
     found = find_match(query, known, embed, distance, against)
     file = folder.file()
-    with file.refusing():
-        grown = run(view, found.model, config, None if overwrite else file.earlier())
-        explanation = last(
-            file.keep(
-                with_trials(watched(grown, not silent), found.model, [None], TRIALS,
-                            progress=not silent)
-            )
-        )  # fmt: skip
+    grown = run(view, found.model, config, None if overwrite else file.earlier())
+    tested = with_trials(
+        watched(grown, not silent), found.model, [None], TRIALS, progress=not silent
+    )
+    explanation = last(file.keep(tested))
     pixels = embed.view(found.path).pixels
     picture = plot_match(explanation.maps(0, estimator), pixels, found.path.name)
     written = folder.save(picture, "match.png")

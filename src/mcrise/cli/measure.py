@@ -109,6 +109,5 @@ def explained(
     folder.check_writable()
     remedy = "choose another --out"
     file = folder.file(remedy)
-    with file.refusing():
-        grown = run(model.view(image), model, config, file.earlier())
-        return follow(file.keep(grown), silent)
+    grown = run(model.view(image), model, config, file.earlier())
+    return follow(file.keep(grown), silent)

@@ -161,7 +161,7 @@ def model_options(command: Any) -> Any:
                                 help="The model gives logits."),
         "sigmoid": click.option("--sigmoid", is_flag=True, default=None,
                                 help="The model gives logits, each class on its own."),
-        "scores": click.option("--scores", type=click.Choice(SCORE_KINDS)),
+        "score_kind": click.option("--score-kind", type=click.Choice(SCORE_KINDS)),
         "threads": click.option("--threads", type=click.IntRange(1),
                                 help="For the model's runtime."),
     }  # fmt: skip

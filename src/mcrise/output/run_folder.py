@@ -4,7 +4,6 @@
 `summary.json` are what was made of it. Another run is never written over unless that was asked for.
 """
 
-import inspect
 import json
 import math
 import os
@@ -26,7 +25,7 @@ from ..interpretation.findings import Findings
 from ..interpretation.trial_calls import answers_saved
 from ..maps import Maps
 from ..model_calls import recognise
-from ..models import find_file, load_model
+from ..models import ModelSettings, find_file, load_model
 from ..models.model import Model
 from .plots import figure_png, plot_explanation, plot_maps, plot_rise
 
@@ -195,7 +194,7 @@ class RunFolder:
                     "give the model with --model."
                 )
             spec = str(known)
-        if unknown := set(origin.settings) - set(inspect.signature(load_model).parameters):
+        if unknown := set(origin.settings) - ModelSettings.__annotations__.keys():
             raise ExplanationError(
                 f"{self.run} says {', '.join(sorted(unknown))} of its model, which this mcrise "
                 "does not know",
