@@ -38,7 +38,7 @@ def findings_from(explanation: Explanation, target: int, trials: Sequence[Trial]
         says = explanation.label(main.says)
         found.append(
             Finding(
-                main.letter, main, float(before[target]), says, main.says != before.argmax(),
+                main.letter, main, float(before[target]), says, bool(main.says != before.argmax()),
                 tuple(t for t in own if t.role != "control"),
                 Control(tuple(t for t in own if t.role == "control"), 0, "only here"),
                 described=True,
