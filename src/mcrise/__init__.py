@@ -9,15 +9,13 @@ from .explanation_file import load
 from .fills import Blur, Fill, Gray, Hue, Mean, Noise, Picture, Solid
 from .fills import parse as parse_fills
 from .images import Geometry
-from .interpretation.regions import Interpretation, interpret
+from .interpretation.findings import Control, Finding, Findings, Trial
 from .interpretation.trials import (
     Comparison,
     Intervention,
-    TriedInterpretation,
     compare,
     find_counterfactual,
     intervene,
-    try_findings,
 )
 from .maps import Maps
 from .masks import Plan
@@ -34,16 +32,18 @@ __all__ = [
     "AuditResult",
     "Blur",
     "Comparison",
+    "Control",
     "Curve",
     "Explanation",
     "ExplanationError",
     "Fill",
+    "Finding",
+    "Findings",
     "Gallery",
     "Geometry",
     "Gray",
     "Hue",
     "InputError",
-    "Interpretation",
     "Intervention",
     "Maps",
     "Match",
@@ -58,13 +58,12 @@ __all__ = [
     "RunConfig",
     "Solid",
     "StudyResult",
-    "TriedInterpretation",
+    "Trial",
     "audit",
     "compare",
     "explain",
     "find_counterfactual",
     "grow",
-    "interpret",
     "intervene",
     "iter_explain",
     "load",
@@ -75,5 +74,4 @@ __all__ = [
     "open_gallery",
     "parse_fills",
     "run_study",
-    "try_findings",
 ]
