@@ -259,8 +259,9 @@ def righting_facts(
     none = {"righted": None, "righted_sentence": None}
     if truth is None or truth == explanation.resolve(None):
         return none
-    right = [(trial, some) for some in found for trial in some.trials
-             if trial.repaint.strokes and trial.role != "whole" and trial.says == truth]  # fmt: skip
+    painted = [(trial, some) for some in found for trial in some.trials if trial.repaint.strokes]
+    right = [(trial, some) for trial, some in painted
+             if trial.role != "whole" and trial.says == truth]  # fmt: skip
     if not right:
         return none
     trial, some = min(right, key=lambda pair: pair[0].repaint.share)

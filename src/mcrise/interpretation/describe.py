@@ -21,7 +21,7 @@ from .repaints import Region, Repaint, Stroke, own_mean, shuffled, tinted, turne
 from .scale import LEAST_RISE, Scale
 
 MOST_COLORS = 7  # tried on a place, beside the one that was painted first
-N_SHUFFLES, MOST_KEPT = 5, 1  # of these, where the order of the pixels matters
+N_SHUFFLES, MOST_FALL = 5, 4  # of these, where the order of the pixels matters
 N_DOMINANT = 2
 NEAR = 0.7  # distance in color space, of at most 1.7: a color further away is another one
 TINTS = tuple(color for color in product((0.0, 1.0), repeat=3) if len(set(color)) > 1)  # six hues
@@ -172,9 +172,10 @@ def claims_from_fall(
             said.append(("color", colors))
     elif may_be_structure(scale, main, tests):
         shuffles = [one.score for one in tests if one.role == "shuffle"]
-        n_kept = sum(map(scale.keeps, shuffles))
-        if len(shuffles) == N_SHUFFLES and n_kept in (N_SHUFFLES, *range(MOST_KEPT + 1)):
-            said.append(("mixture" if n_kept == N_SHUFFLES else "structure", colors))
+        if len(shuffles) == N_SHUFFLES and all(map(scale.keeps, shuffles)):
+            said.append(("mixture", colors))
+        elif sum(map(scale.falls, shuffles)) >= MOST_FALL:
+            said.append(("structure", colors))
     return [*said, *([("as good", kept)] if kept else [])]
 
 
@@ -259,7 +260,7 @@ def verdict_of(n_as_much: int, n_places: int) -> str:
 
 def is_settled(control: Control) -> bool:
     """Whether the first controls are enough: many places do as much, and not all."""
-    return FEW < control.n_as_much < len(control.trials)
+    return FEW < control.n_as_much <= 0.7 * len(control.trials)
 
 
 # ---- several findings

@@ -172,8 +172,8 @@ def search(
         inquiry.scale = scale_of(
             explanation, target, [one.scores for one in (yield from inquiry.ask(again))]
         )
-    mains = yield from choose(inquiry, maps)
-    for number, main in enumerate(mains[: effort.described]):
+    mains, n_described = yield from choose(inquiry, maps)
+    for number, main in enumerate(mains[:n_described]):
         yield from describe(inquiry, main, number < effort.full)
     if effort.several:
         yield from ask_second_color(inquiry, mains[:1])
@@ -243,6 +243,7 @@ def choose(inquiry: Inquiry, maps: Maps) -> Generator[list[Question], list[Score
     if inquiry.is_noisy:
         order = order[:MOST_ASKED_AGAIN]
         untouched = np.stack([one.scores for one in inquiry.trials if one.role == "untouched"])
+    n_described = len(had)
     for main in order:
         letter = letter_of(len(mains))
         question = Question(main.repaint, "finding", letter)
@@ -254,7 +255,8 @@ def choose(inquiry: Inquiry, maps: Maps) -> Generator[list[Question], list[Score
             ):
                 continue
         mains += yield from inquiry.ask_surely([question])
-    return mains
+        n_described += main in chosen
+    return mains, n_described
 
 
 def pick(inquiry: Inquiry, found: Sequence[Trial], had: Sequence[Trial]) -> list[Trial]:
