@@ -223,8 +223,13 @@ def look(
         learn((yield from inquiry.ask([inquiry.question(one) for one in scanned])))
 
 
-def choose(inquiry: Inquiry, maps: Maps) -> Generator[list[Question], list[Scores], list[Trial]]:
-    """Give letters to the places that matter: first those to be described, then all others."""
+def choose(
+    inquiry: Inquiry, maps: Maps
+) -> Generator[list[Question], list[Scores], tuple[list[Trial], int]]:
+    """Give letters to the places that matter: first those to be described, then all others.
+
+    Returns all, and how many are to be described.
+    """
     had = [one for one in merge_takes(inquiry.trials) if one.role == "finding"]
     mains = list(had)
     n_full = inquiry.effort.full
