@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 import mcrise
 from mcrise import Model
-from mcrise.interpretation.search import search
-from mcrise.interpretation.trial_calls import conclude
-from mcrise.interpretation.trials import TRIALS
 
 CHUNK = 64  # masks that the pilot asks about at a time
 
@@ -104,7 +101,7 @@ def counted(model: Model) -> tuple[Model, Counter]:
 def report_on(path: str, model: Model, **options: Any) -> Report:
     """Explain an image and test the findings, as `mcrise explain` does by default."""
     model, counter = counted(model)
-    explanation = mcrise.explain(path, model, **options)
+    explanation = mcrise.explain(path, model, trials=False, **options)
     n_asked = counter.n
     found = findings_of(explanation, model)
     n_pilot = CHUNK * len(explanation.pilot)
@@ -119,9 +116,7 @@ def report_on(path: str, model: Model, **options: Any) -> Report:
 
 
 def findings_of(explanation: mcrise.Explanation, model: Model) -> mcrise.Findings:
-    script = search(explanation, explanation.resolve(None), TRIALS)
-    found: mcrise.Findings = conclude(explanation, script, model)
-    return found
+    return explanation.findings_of(None, model)
 
 
 def places_of(found: mcrise.Findings, image: NDArray[Any]) -> list[Place]:
@@ -157,7 +152,7 @@ def statements_of(found: mcrise.Findings, image: NDArray[Any]) -> list[Statement
 def way_to(path: str, truth: int, model: Model, **options: Any) -> Way:
     """What `mcrise compare` finds that makes the model say the truth."""
     model, counter = counted(model)
-    explanation = mcrise.explain(path, model, **options)
+    explanation = mcrise.explain(path, model, trials=False, **options)
     n_asked = counter.n
     result = mcrise.compare(explanation, truth, None, model=model)
     found = result.counterfactual

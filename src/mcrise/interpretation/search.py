@@ -172,8 +172,8 @@ def search(
         inquiry.scale = scale_of(
             explanation, target, [one.scores for one in (yield from inquiry.ask(again))]
         )
-    mains, n_described = yield from choose(inquiry, maps)
-    for number, main in enumerate(mains[:n_described]):
+    mains, described = yield from choose(inquiry, maps)
+    for number, main in enumerate(described):
         yield from describe(inquiry, main, number < effort.full)
     if effort.several:
         yield from ask_second_color(inquiry, mains[:1])
@@ -225,17 +225,18 @@ def look(
 
 def choose(
     inquiry: Inquiry, maps: Maps
-) -> Generator[list[Question], list[Scores], tuple[list[Trial], int]]:
+) -> Generator[list[Question], list[Scores], tuple[list[Trial], list[Trial]]]:
     """Give letters to the places that matter: first those to be described, then all others.
 
-    Returns all, and how many are to be described.
+    Returns all, and those to be described.
     """
     had = [one for one in merge_takes(inquiry.trials) if one.role == "finding"]
-    mains = list(had)
+    mains, tested = list(had), {one.letter for one in inquiry.trials if one.role == "own mean"}
+    described = [one for one in had if one.letter in tested]
     n_full = inquiry.effort.full
     for _ in range(n_full):  # a block that does most of it in a part becomes that part
         found = inquiry.matter(one for one in inquiry.trials if one.role in SEARCHED)
-        chosen = pick(inquiry, found, had)
+        chosen = pick(inquiry, found, described)
         parts = [smaller(inquiry, maps, one) for one in chosen[:n_full]]
         asked = {one.repaint.digest for one in inquiry.trials}
         new = [one for some in parts for one in some if one.repaint.digest not in asked]
@@ -243,12 +244,12 @@ def choose(
             break
         yield from inquiry.ask(new)
     found = inquiry.matter(one for one in inquiry.trials if one.role in SEARCHED)
-    chosen = pick(inquiry, found, had)
+    chosen = pick(inquiry, found, described)
     order = [*chosen, *others(inquiry, found, [*had, *chosen])]
+    order = [one for one in order if one.repaint.digest not in {two.repaint.digest for two in had}]
     if inquiry.is_noisy:
         order = order[:MOST_ASKED_AGAIN]
         untouched = np.stack([one.scores for one in inquiry.trials if one.role == "untouched"])
-    n_described = len(had)
     for main in order:
         letter = letter_of(len(mains))
         question = Question(main.repaint, "finding", letter)
@@ -259,9 +260,10 @@ def choose(
                 untouched, sure.repeats
             ):
                 continue
-        mains += yield from inquiry.ask_surely([question])
-        n_described += main in chosen
-    return mains, n_described
+        (lettered,) = yield from inquiry.ask_surely([question])
+        mains.append(lettered)
+        described += [lettered] if main in chosen else []
+    return mains, described
 
 
 def pick(inquiry: Inquiry, found: Sequence[Trial], had: Sequence[Trial]) -> list[Trial]:
