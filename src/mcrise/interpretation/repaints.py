@@ -41,10 +41,14 @@ class Stroke(ArrayEq):
 
 @dataclass(frozen=True, eq=False)
 class Repaint(ArrayEq):
-    """Some strokes, one over the other; hard at the edges unless said otherwise."""
+    """Some strokes, one over the other; hard at the edges unless said otherwise.
+
+    Another `take` is the same picture, to be asked again where a model answers differently.
+    """
 
     strokes: tuple[Stroke, ...]
     soft: bool = False
+    take: int = 0
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,6 +57,8 @@ class Repaint(ArrayEq):
             content.update(json.dumps(stroke.fill.to_json(), sort_keys=True).encode())
             content.update(repr(stroke.region.shape).encode())
             content.update(np.packbits(stroke.region).tobytes())
+        if self.take:
+            content.update(f"take {self.take}".encode())
         object.__setattr__(self, "digest", content.hexdigest()[:32])
 
     @cached_property
