@@ -135,33 +135,6 @@ def plot_rise(rise: Maps, debiased: Maps) -> Figure:
     return figure
 
 
-def plot_methods(rows: Sequence[tuple[NDArray[Any], Maps, Maps]]) -> Figure:
-    """LIME's weights, RISE and MC-RISE side by side; each image and method has its own scale.
-
-    A row is an image: the weights (H, W) of its superpixels, its RISE map and its MC-RISE maps.
-    """
-    n_fills = len(rows[0][2].values)
-    figure, axes = panels(len(rows), 3 + n_fills, rows[0][2].image, gap=0.3)
-    for line, (weights, rise, maps) in zip(axes, rows, strict=True):
-        show_image(line[0], maps.image, short(maps.label, 20))
-        most = scale_of([weights])
-        own = Scale(-most, most, DIVERGING)
-        line[1].imshow(
-            overlay(maps.image, weights[None], np.ones((1, *weights.shape), bool), 0, own)
-        )
-        colorbar(figure, line[1:2], own, "LIME's weight")
-        for first, some in ((2, rise), (3, maps)):
-            scale = scale_for([some])
-            for k in range(len(some.values)):
-                line[first + k].imshow(drawn(some, k, scale))
-            colorbar(figure, line[first : first + len(some.values)], scale, some.unit)
-    axes[0, 1].set_title("LIME", fontsize=9)
-    axes[0, 2].set_title("RISE", fontsize=9)
-    for panel in range(n_fills):
-        head(axes[0, 3 + panel], rows[0][2], panel)
-    return figure
-
-
 def plot_regions(readings: Sequence[TriedInterpretation]) -> Figure:
     """Each class: its findings outlined on the image, and what they are beside it."""
     figure, axes = panels(len(readings), 2, readings[0].reading.maps.image, gap=1.0)
@@ -363,13 +336,19 @@ def head(axis: Axes, maps: Maps, panel: int) -> None:
     """The fill's name and its swatch above a panel."""
     # A fixed height: left to itself, matplotlib lifts a title far above an inset.
     height = 1.09 if maps.fills else 1.0
-    plain(axis.set_title(one_line(maps.names[panel]), fontsize=9, y=height, pad=3))
+    plain(axis.set_title(patch_title(maps, panel), fontsize=9, y=height, pad=3))
     if not maps.fills:
         return
     swatch = axis.inset_axes((0.0, 1.02, 1.0, 0.06))
     swatch.imshow(sample(maps.fills[panel], maps.image), aspect="auto")
     swatch.set_xticks([])
     swatch.set_yticks([])
+
+
+def patch_title(maps: Maps, k: int) -> str:
+    """`patch of blue`: so that nobody takes it for where the image is blue."""
+    name = one_line(maps.names[k])
+    return f"patch of {name}" if maps.fills and maps.fills[k].is_color else name
 
 
 def sample(fill: Fill, image: NDArray[Any]) -> NDArray[np.float32]:
