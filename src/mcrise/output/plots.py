@@ -1,5 +1,6 @@
 """Pictures of maps. The only place where a map is scaled, and the scale is always shown."""
 
+import functools
 import io
 import textwrap
 import threading
@@ -39,6 +40,8 @@ MOST_SIDE = 512  # pixels that are drawn; of a larger picture every second, thir
 DRAWING = threading.Lock()  # fonts and texts are laid out by one thread at a time
 # Of a label in a script that the font lacks: the boxes in its place say so.
 LACKING = "Glyph .* missing from|Matplotlib currently does not support"
+LETTER = 17  # pixels that a letter takes in a figure
+VISIBLE = 0.12  # of the scale: a smaller effect is not seen
 EXTREME = 99.8  # percentile of |value| at the ends of the scale, so that one pixel does not set it
 
 
@@ -261,6 +264,68 @@ def outline(axis: Axes, findings: Sequence[Finding]) -> None:
     axis.set_ylim(axis.get_images()[0].get_size()[0] - 0.5, -0.5)
 
 
+def outline_regions(
+    axis: Axes, regions: Sequence[NDArray[np.bool_]], color: Any, dashed: bool = False
+) -> None:
+    """Draw around regions (H, W), on white so that it is seen on any picture."""
+    for region in regions:
+        fewer = touched_blocks(region, downsampling_step(region.shape, MOST_SIDE))
+        # A frame of zeros closes outlines that run into the border.
+        framed = np.pad(fewer.astype(float), 1)
+        rows, cols = (np.arange(n) - 1 for n in framed.shape)
+        common: dict[str, Any] = {"levels": [0.5], "linestyles": "dashed" if dashed else "solid"}
+        axis.contour(
+            cols, rows, framed, colors="white", linewidths=1.8 if dashed else 2.4, **common
+        )
+        axis.contour(
+            cols, rows, framed, colors=[color], linewidths=0.9 if dashed else 1.4, **common
+        )
+
+
+def place_letters(
+    regions: Sequence[NDArray[np.bool_]], size: tuple[int, ...], wide: float
+) -> list[tuple[float, float]]:
+    """Where the letters of regions go, as row and column: in each, and away from each other.
+
+    `wide` is the width of the picture in pixels of the figure.
+    """
+    spots: list[tuple[float, float]] = []
+    for region in regions:
+        every = downsampling_step(region.shape, MOST_SIDE)
+        pixels = np.argwhere(touched_blocks(region, every)).astype(float)
+        pixels = pixels[:: max(len(pixels) // 2000, 1)]
+        off_middle = np.hypot(*(pixels - pixels.mean(axis=0)).T)
+        room = LETTER * size[1] / wide  # a letter's width in pixels of the picture
+        nearest = np.full(len(pixels), np.inf)
+        for spot in spots:
+            nearest = np.minimum(nearest, np.hypot(*(pixels - spot).T))
+        best = (off_middle + 1e6 * np.maximum(room - nearest, 0)).argmin()
+        row, column = pixels[best].tolist()
+        half = room / 2
+        spots.append(
+            (float(np.clip(row, half, max(size[0] - half, half))),
+             float(np.clip(column, half, max(size[1] - half, half))))
+        )  # fmt: skip
+    return spots
+
+
+def hatch_chance(axis: Axes, maps: Maps, k: int, scale: Scale) -> None:
+    """Stripes where a map shows an effect that could be chance; no effect has none."""
+    maps = maps.tested().thinned(MOST_SIDE)
+    if not maps.diverging or maps.beyond is None:
+        return
+    striped = ~maps.beyond[k] & (np.abs(maps.values[k]) > VISIBLE * scale.high)
+    if not striped.any():
+        return
+    framed = np.pad(striped.astype(float), 1)
+    rows, cols = (np.arange(n) - 1 for n in framed.shape)
+    with matplotlib.rc_context({"hatch.linewidth": 0.5}):
+        stripes = axis.contourf(cols, rows, framed, levels=[0.5, 1.5], colors="none",
+                                hatches=["/////"])  # fmt: skip
+    stripes.set_edgecolor("#00000055")
+    stripes.set_linewidth(0)
+
+
 def middle_pixel(region: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The pixel of a region that is nearest to its middle: a ring's middle is outside it."""
     pixels = np.argwhere(region)
@@ -383,6 +448,20 @@ def plain(text: Text) -> None:
     """Let a text be drawn as it is: two dollars make no formula, half a surrogate no error."""
     text.set_parse_math(False)
     text.set_text(visible(text.get_text()).encode(errors="backslashreplace").decode())
+
+
+@functools.lru_cache(4096)
+def measured_width(words: str, size: float, bold: bool = False) -> float:
+    """Of a text in points, in pixels of a figure with 100 an inch."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextToPath
+
+    font = FontProperties(size=size, weight="bold" if bold else "normal")
+    words = visible(words).encode(errors="backslashreplace").decode()
+    with DRAWING, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", LACKING, UserWarning)
+        width, _, _ = TextToPath().get_text_width_height_descent(words, font, False)
+    return float(width) * 100 / 72
 
 
 def short(title: str, most: int = 26) -> str:
