@@ -37,13 +37,17 @@ from .plots import (
 WIDTH, MARGIN, GAP = 1400, 28, 16  # pixels, of which an inch has 100
 DPI = 100
 MOST_PITCH, MOST_HIGH = 196, 240  # of a picture with the gap after it, and of a picture
+LEAST_HIGH = 84  # of a row of maps, for the words at the color scale
 MOST_MAPS = 8
+MANY = 4  # findings: with more of them, the image is drawn larger
 MOST_LISTED = 12  # other places that are shown as pictures
 LINE = 1.75  # pixels from line to line, for each point of a font
+ASCENT = 1.25  # pixels from the top of a line to its baseline, for each point
 MOVED = 0.15, 0.03  # of the score, and of the range of scores: less counts as no change
 UNDECIDED = 0.05  # of the range of scores, between the first and the second answer
 INK, SOFT = "black", "#555555"
 LOWERS, RAISES, KEEPS = "#5e3c99", "#b35806", "#777777"  # as in the maps, and neither
+WHERE = "WHERE a small patch", "changes the score", "(average over random", "paintings)"
 SIGNS = {-1: "▼", 0: "=", 1: "▲"}
 
 
@@ -107,7 +111,7 @@ def title(explanation: Explanation, findings: Findings) -> str:
     if findings.target == first.target:
         return says
     own = number(explanation, float(explanation.untouched[findings.target]))
-    return f"“{one_line(findings.label)}” has {own}. {says}"
+    return f"“{one_line(findings.label)}” scores {own}. {says}"
 
 
 def conclusion(findings: Findings) -> list[str]:
@@ -326,8 +330,8 @@ class Page:
     ) -> None:  # fmt: skip
         plain(
             self.figure.text(
-                left / WIDTH, 1 - top / self.height, words, fontsize=size, color=color, va="top",
-                ha=align, fontweight="bold" if bold else "normal",
+                left / WIDTH, 1 - (top + ASCENT * size) / self.height, words, fontsize=size,
+                color=color, va="baseline", ha=align, fontweight="bold" if bold else "normal",
             )
         )  # fmt: skip
 
@@ -369,49 +373,70 @@ class MapsRow:
     maps: Maps
     findings: Findings
 
+    @property
+    def enlarged(self) -> bool:
+        """Whether the image has so many letters that it takes two columns."""
+        return len(self.findings) > MANY
+
+    def image_size(self, layout: Layout) -> tuple[float, float]:
+        """How wide and high the image is."""
+        if not self.enlarged:
+            return layout.wide, layout.high
+        rows, columns = self.maps.image.shape[:2]
+        by = min((2 * layout.pitch - GAP) / columns, 1.6 * MOST_HIGH / rows)
+        return by * columns, by * rows
+
     def height(self, layout: Layout) -> float:
-        return 10 + 26 + layout.high + 18
+        image = self.image_size(layout)[1]
+        below = layout.high + LINE * 9.5 + 20 if self.enlarged else 0
+        return 10 + 26 + max(image, below, LEAST_HIGH) + 18
 
     def draw(self, page: Page, layout: Layout, top: float) -> None:
         maps, findings = self.maps, self.findings
-        scale = scale_for([maps])
-        below = top + 10 + 26
-        regions = [one.region for one in findings]
-        image = self.panel(page, layout, 0, below, letters_title(findings), maps.image)
-        for one in findings:
-            color = RAISES if one.direction > 0 else LOWERS
-            outline_regions(image, [one.region], color, dashed=not one.described)
-        spots = place_letters(regions, maps.image.shape[:2], layout.wide)
-        for one, (row, column) in zip(findings, spots, strict=True):
-            draw_letter(image, one, row, column)
-        hide_beyond(image)
-        where = ["WHERE a small patch", "changes the score", "(average over random", "paintings)"]
-        middle = layout.left(1) + (layout.pitch - GAP) / 2
-        size = min(9.5, 0.062 * (layout.pitch - GAP))
-        first = below + max(layout.high - len(where) * LINE * size, 0) / 2
-        for n, line in enumerate(where):
-            page.write(middle, first + n * LINE * size, line, size, align="center")
+        scale, top = scale_for([maps]), top + 10 + 26
+        self.draw_image(page, layout, top)
         shown = shown_maps(maps)
         for column, k in enumerate(shown, start=2):
-            axis = self.panel(
-                page, layout, column, below, patch_title(maps, k), drawn(maps, k, scale)
-            )
+            left = layout.left_of_picture(column)
+            axis = self.panel(page, left, top, (layout.wide, layout.high), drawn(maps, k, scale))
             hatch_chance(axis, maps, k, scale)
             outline_regions(axis, [one.region for one in findings.described], INK)
             hide_beyond(axis)
-            self.swatch(page, layout, column, below, k)
-        self.scale(page, layout, 2 + len(shown), below, scale)
+            middle = layout.left(column) + (layout.pitch - GAP) / 2
+            words = cut(patch_title(maps, k), layout.pitch - 6, 9)
+            page.write(middle, top - 28, words, 9, align="center")
+            self.swatch(page, layout, column, top, k)
+        self.scale(page, layout, 2 + len(shown), top, scale)
+        if self.enlarged:
+            line = f"{' '.join(WHERE)}."
+            page.write(layout.left(2), top + layout.high + 12, line, 9.5)
+            return
+        middle = layout.left(1) + (layout.pitch - GAP) / 2
+        size = min(9.5, 0.062 * (layout.pitch - GAP))
+        first = top + max(layout.high - len(WHERE) * LINE * size, 0) / 2
+        for n, line in enumerate(WHERE):
+            page.write(middle, first + n * LINE * size, line, size, align="center")
+
+    def draw_image(self, page: Page, layout: Layout, top: float) -> None:
+        findings, (wide, high) = self.findings, self.image_size(layout)
+        room = (2 if self.enlarged else 1) * layout.pitch - GAP
+        left = MARGIN + (room - wide) / 2
+        axis = self.panel(page, left, top, (wide, high), self.maps.image)
+        for one in findings:
+            color = RAISES if one.direction > 0 else LOWERS
+            outline_regions(axis, [one.region], color, dashed=not one.described)
+        spots = place_letters([one.region for one in findings], self.maps.image.shape, wide)
+        for one, (row, column) in zip(findings, spots, strict=True):
+            draw_letter(axis, one, row, column)
+        hide_beyond(axis)
+        page.write(MARGIN + room / 2, top - 28, letters_title(findings), 9, align="center")
 
     def panel(
-        self, page: Page, layout: Layout, column: int, top: float, title: str, pixels: Any
+        self, page: Page, left: float, top: float, size: tuple[float, float], pixels: Any
     ) -> Axes:
-        left = layout.left_of_picture(column)
-        axis = page.axes(left, top, layout.wide, layout.high)
+        axis = page.axes(left, top, *size)
         axis.imshow(pixels, aspect="auto")
         axis.axis("off")
-        words = cut(title, layout.pitch - 6, 9)
-        middle = layout.left(column) + (layout.pitch - GAP) / 2
-        page.write(middle, top - 28, words, 9, align="center")
         return axis
 
     def swatch(self, page: Page, layout: Layout, column: int, top: float, k: int) -> None:
@@ -423,15 +448,16 @@ class MapsRow:
     def scale(self, page: Page, layout: Layout, column: int, top: float, scale: Scale) -> None:
         """The color scale, with what its ends mean."""
         left = layout.left(column) + 4
-        bar = page.axes(left, top, 14, layout.high)
+        high = max(layout.high, LEAST_HIGH)
+        bar = page.axes(left, top, 14, high)
         values = np.linspace(scale.high, scale.low, 128, dtype=np.float32)[:, None]
         bar.imshow(scale.colors(values), aspect="auto")
         right = left + 20
         page.write(right, top - 2, signed(scale.high), 9, RAISES, bold=True)
         page.write(right, top + 13, "raises", 9, RAISES, bold=True)
-        page.write(right, top + layout.high / 2 - 7, "0", 9)
-        page.write(right, top + layout.high - 30, "lowers", 9, LOWERS, bold=True)
-        page.write(right, top + layout.high - 15, signed(scale.low), 9, LOWERS, bold=True)
+        page.write(right, top + high / 2 - 7, "0", 9)
+        page.write(right, top + high - 30, "lowers", 9, LOWERS, bold=True)
+        page.write(right, top + high - 15, signed(scale.low), 9, LOWERS, bold=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -448,6 +474,8 @@ class ShotsRow:
     def words(self, layout: Layout) -> list[tuple[str, bool]]:
         lines = []
         for n, line in enumerate(self.caption):
+            if not line and layout.high < 130:
+                continue
             bold = n == 0
             width = layout.pitch - GAP
             lines += [(one, bold) for one in wrapped(one_line(line), width, 9, 4, bold)]

@@ -273,13 +273,10 @@ def outline_regions(
         # A frame of zeros closes outlines that run into the border.
         framed = np.pad(fewer.astype(float), 1)
         rows, cols = (np.arange(n) - 1 for n in framed.shape)
-        common: dict[str, Any] = {"levels": [0.5], "linestyles": "dashed" if dashed else "solid"}
-        axis.contour(
-            cols, rows, framed, colors="white", linewidths=1.8 if dashed else 2.4, **common
-        )
-        axis.contour(
-            cols, rows, framed, colors=[color], linewidths=0.9 if dashed else 1.4, **common
-        )
+        thin = 0.6 if dashed else 1.0
+        axis.contour(cols, rows, framed, levels=[0.5], colors="white", linewidths=2.4 * thin)
+        axis.contour(cols, rows, framed, levels=[0.5], colors=[color], linewidths=1.4 * thin,
+                     linestyles="dashed" if dashed else "solid")  # fmt: skip
 
 
 def place_letters(
