@@ -103,7 +103,7 @@ def test_jobs_end_and_the_model_answers_after_the_list_of_jobs_was_locked(tmp_pa
 @defect(1)
 def test_after_a_full_disk_jobs_are_done_again_and_what_failed_has_a_sentence(tmp_path):
     """A disk on which no file can have a second byte, as the limit of a file's size has it."""
-    with serving(tmp_path, "--checkpoint", 0, *PLANTED, path=planted_file(tmp_path)) as server:
+    with serving(tmp_path, "--save-every", 0, *PLANTED, path=planted_file(tmp_path)) as server:
         first = server.submit("n_masks=640&mask_prob=0.5&colors=red", png((32, 32)))
         limit = resource.RLIMIT_FSIZE
         before = resource.prlimit(server.process.pid, limit, (1, resource.RLIM_INFINITY))
@@ -154,7 +154,7 @@ def test_a_record_taken_home_while_its_job_runs_is_whole(tmp_path):
             assert archive.testzip() is None
         return len(content)
 
-    with serving(tmp_path, "--checkpoint", 0, *PLANTED, path=planted_file(tmp_path)) as server:
+    with serving(tmp_path, "--save-every", 0, *PLANTED, path=planted_file(tmp_path)) as server:
         job = server.submit("n_masks=100000&mask_prob=0.5&colors=red", png((32, 32)))
         server.wait(job, states=("running",))
         while not (tmp_path / f"{job}.npz").exists():
@@ -673,7 +673,7 @@ def test_sigterm_saves_as_ctrl_c_does(tmp_path):
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "stop.png").write_bytes(png((32, 32)))
     words = ["explain", "stop.png", "--model", "slow:model", "--n-masks", "640",
-             "--mask-prob", "0.5", "--checkpoint", "1000"]  # fmt: skip
+             "--mask-prob", "0.5", "--save-every", "1000"]  # fmt: skip
     process = subprocess.Popen(
         [*MCRISE, *words], cwd=tmp_path, env={**os.environ, "SECONDS": "0.3"}, text=True,
         stderr=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -334,11 +334,11 @@ BAD_INPUT = {
         "newer/run.npz has format 99, but this mcrise reads format 1: choose another --out",
     ),
     "no record to continue": (
-        ("explain", "--more", "none", "--model", "bad_models:steady"),
+        ("explain", "--resume", "none", "--model", "bad_models:steady"),
         "none does not exist: give a run.npz or the folder it is in",
     ),
     "a record to continue with another model": (
-        ("explain", "--more", "out", "--model", "bad_models:raises"),
+        ("explain", "--resume", "out", "--model", "bad_models:raises"),
         "Error: Record of another run (other model (bad_models:steady in the record, "
         "bad_models:raises now))",
     ),

@@ -236,7 +236,7 @@ def test_the_first_masks_are_a_record_of_their_own(explanation):
 def test_more_classes_than_a_record_keeps_are_refused(explanation):
     most = np.zeros(10_000, np.float32)
     assert replace(explanation, untouched=most, labels=None, scores={}).n_classes == 10_000
-    with pytest.raises(InputError, match="10,001 scores per image, but a record keeps at most"):
+    with pytest.raises(InputError, match="10,001 scores per image, but a file keeps at most"):
         replace(explanation, untouched=np.zeros(10_001, np.float32), labels=None, scores={})
 
 
@@ -385,7 +385,7 @@ def run_command(folder, *, wait=None):
     """The real command on the real model; killed after `wait` seconds if given."""
     image = str(folder / "stop.png")
     command = [sys.executable, "-m", "mcrise", "explain", image, "--model", "demo",
-               "--n-masks", "2048", "--checkpoint", "0.1", "--quiet"]  # fmt: skip
+               "--n-masks", "2048", "--save-every", "0.1", "--quiet"]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
     try:
         process.communicate(timeout=wait)

@@ -4,8 +4,9 @@ One set of defaults and checks for Python, every command, the page's jobs and st
 says is checked when it is made, so that nothing is refused after work was spent on it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,21 @@ BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)  # whole batches only: a batch never stra
 
 IntOrAuto = int | Literal["auto"]
 FloatOrAuto = float | Literal["auto"]
+
+
+class RunKeywords(TypedDict, total=False):
+    """The fields of `RunConfig` as keywords of Python functions, which also take shorter forms."""
+
+    fills: str | Sequence[str | Fill]
+    colors: str | Sequence[str | Fill] | None  # another word for fills
+    grid: int | tuple[int, int]
+    mask_prob: FloatOrAuto
+    seed: int
+    n_masks: IntOrAuto
+    tolerance: float
+    max_masks: int
+    target: int | str | None
+    batch_size: IntOrAuto
 
 
 @dataclass(frozen=True)
@@ -46,6 +62,21 @@ class RunConfig:
                 f"mask_prob is {self.mask_prob!r}, but a number between 0 and 1 or auto is needed."
             )
         self.plan(np.zeros((64, 64, 3), np.uint8))
+
+    @classmethod
+    def of(cls, **given: Unpack[RunKeywords]) -> "RunConfig":
+        """From the keywords of `explain`: `colors` for fills, a list of fills, a number as grid."""
+        said: dict[str, Any] = dict(given)
+        colors = said.pop("colors", None)
+        if colors is not None:
+            if said.get("fills", cls.fills) != cls.fills:
+                raise InputError("Both fills and colors were given: they are the same, give one.")
+            said["fills"] = colors
+        if not isinstance(said.get("fills", ""), str):
+            said["fills"] = fill_kinds.as_fills(said["fills"])
+        if isinstance(said.get("grid"), int):
+            said["grid"] = (said["grid"], said["grid"])
+        return cls(**said)
 
     def plan(self, pixels: NDArray[Any], auto: float = FIRST_TRY) -> Plan:
         """The plan for an image (H, W, 3); a `mask_prob` of auto is taken to be `auto`."""

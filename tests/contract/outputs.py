@@ -168,7 +168,7 @@ def command_outputs(folder):
         "--size", "24x24", "--out", folder / "match",
     )  # fmt: skip
     other = folder / "other"
-    like = ("--like", stop, "--trials", "none", "--out", other, "--quiet")
+    like = ("--same-masks-as", stop, "--trials", "none", "--out", other, "--quiet")
     invoke("explain", runs / "stop.png", "--model", "demo", *like)
     differing = printed("diff", stop, other, "--out", folder / "diff-runs", "--json")
     return {
@@ -214,7 +214,7 @@ def header(path):
 def audit_outputs(folder):
     data = planted_signs.make_collection(folder / "collection", 12)
     (data / "red" / "broken.png").write_bytes(b"no image")
-    shutil.copy(data / "sticker" / "000.png", data / "red" / "mistaken.png")
+    shutil.copy(data / "sticker" / "000.png", data / "red" / "unlike.png")
     duller = dataclasses.replace(
         planted_signs.model, predict=lambda images: planted_signs.signs(images // 2 + 60)
     )

@@ -15,16 +15,18 @@ from .._version import VERSION
 from ..errors import InputError, McriseError
 from .audit import audit
 from .check import check
+from .compare import compare
 from .demo import demo
 from .diff import diff
-from .explain import explain, show
+from .explain import explain
 from .match import match
 from .measure import measure_command
 from .output import echo, install_encoding_fallback, sentence
 from .report import report
 from .serve import serve
+from .show import show
 from .study import study, study_status
-from .whatif import compare, whatif
+from .whatif import whatif
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -70,6 +70,19 @@ class ChanceOrAuto(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"{value!r} is neither a number nor auto.", param, ctx)
 
 
+class TrialBudget(click.ParamType):  # type: ignore[type-arg]
+    """A whole number, or `none`, which becomes False."""
+
+    name = "NUMBER|none"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int | bool:
+        if value == "none" or value is False:
+            return False
+        if not str(value).isdecimal():
+            self.fail(f"{value!r} is neither a whole number nor none.", param, ctx)
+        return int(value)
+
+
 class OutFile(click.ParamType):  # type: ignore[type-arg]
     """The one file that a command writes."""
 
@@ -103,7 +116,7 @@ def gathered(command: Any, name: str, options: dict[str, Any], make: Any = dict)
 
 
 def run_options(**defaults: Any) -> Callable[[Any], Any]:
-    """What a run is asked, handed to the command as `brief`."""
+    """The options of a run, handed to the command as `config`."""
     usual = RunConfig(**defaults)
 
     def option(*names: str, **about: Any) -> Any:
@@ -126,7 +139,7 @@ def run_options(**defaults: Any) -> Callable[[Any], Any]:
         "seed": option("--seed", type=int),
         "batch_size": option("--batch-size", type=NumberOrAuto(), help="Images at once."),
     }  # fmt: skip
-    return lambda command: gathered(command, "brief", options, RunConfig)
+    return lambda command: gathered(command, "config", options, RunConfig)
 
 
 def model_options(command: Any) -> Any:
@@ -148,7 +161,7 @@ def model_options(command: Any) -> Any:
                                 help="The model gives logits."),
         "sigmoid": click.option("--sigmoid", is_flag=True, default=None,
                                 help="The model gives logits, each class on its own."),
-        "scores": click.option("--scores", type=click.Choice(SCORE_KINDS)),
+        "score_kind": click.option("--score-kind", type=click.Choice(SCORE_KINDS)),
         "threads": click.option("--threads", type=click.IntRange(1),
                                 help="For the model's runtime."),
     }  # fmt: skip

@@ -12,9 +12,9 @@ import click
 from ..audits.class_stats import read_stats
 from ..batch.storage import Storage
 from ..errors import InputError
+from ..explanation_file import CHECKPOINT_SECONDS
 from ..models import load_model
 from ..models.model import Model
-from ..sampling import CHECKPOINT_SECONDS
 from .options import model_options
 from .output import echo
 
@@ -29,8 +29,8 @@ GRACE = 10  # seconds for what was asked before the end; tabs are told, and go b
 @click.option("--data", type=click.Path(path_type=Path), default="mcrise-data", show_default=True,
               help="Folder of the jobs and their records.")  # fmt: skip
 @click.option("--audit", help="Folder of an audit, to show too and to open images of.")
-@click.option("--checkpoint", type=float, default=CHECKPOINT_SECONDS, show_default=True,
-              help="Save the record of a running job every so many seconds.")  # fmt: skip
+@click.option("--save-every", type=float, default=CHECKPOINT_SECONDS, show_default=True,
+              metavar="SECONDS", help="Save a running job this often.")  # fmt: skip
 @click.option("--keep-gb", type=click.FloatRange(0, min_open=True), default=20.0, show_default=True,
               help="Beyond so much, the oldest jobs are told, and go a day later.")  # fmt: skip
 @click.option("--keep-days", type=click.FloatRange(0, min_open=True),
@@ -42,7 +42,7 @@ def serve(
     host: str | None,
     data: Path,
     audit: str | None,
-    checkpoint: float,
+    save_every: float,
     keep_gb: float,
     keep_days: float | None,
     settings: dict[str, Any],
@@ -70,7 +70,7 @@ def serve(
     with listening(host or "127.0.0.1", port) as door:  # first: models take a while
         models = load_models(specs, settings)
         kept = Retention(keep_days, int(keep_gb * GIGABYTE))
-        jobs = JobQueue(data, models, checkpoint_seconds=checkpoint, retention=kept)
+        jobs = JobQueue(data, models, checkpoint_seconds=save_every, retention=kept)
         # The model has the cores; estimates that fight it for them take a hundred times longer.
         threadpool_limits(1, user_api="blas")
         for name in models:

@@ -24,6 +24,7 @@ from .._util.text import one_line, visible
 from ..explanation import Explanation
 from ..fills import LUMA, Fill
 from ..images import downsample, downsampling_step, touched_blocks, unit_float
+from ..interpretation.findings import Findings
 from ..interpretation.regions import Finding
 from ..interpretation.text import headline
 from ..interpretation.trials import Comparison, Intervention, TriedInterpretation
@@ -162,6 +163,18 @@ def plot_regions(readings: Sequence[TriedInterpretation]) -> Figure:
             lines.append(f"{number}  {finding.place}\n{textwrap.indent(inside, '    ')}")
         text = "\n".join(lines or ["no finding"])
         plain(words.text(-0.1, 1, text, transform=words.transAxes, fontsize=7, va="top"))
+    return figure
+
+
+def plot_explanation(explanation: Explanation, findings: Findings) -> Figure:
+    """The image with its findings, and each as it was painted with the score it got."""
+    image, cell = explanation.view.pixels, explanation.plan.cell
+    shown = findings[:5]
+    figure, axes = panels(1, 1 + len(shown), image)
+    show_image(axes[0, 0], image, str(explanation.prediction))
+    for axis, one in zip(axes[0, 1:], shown, strict=True):
+        title = f"{one.letter}: {one.before:.2f} → {one.after:.2f}\n{short(one.says, 22)}"
+        show_image(axis, one.trial.repaint.render(image, cell), title)
     return figure
 
 

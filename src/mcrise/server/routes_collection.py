@@ -57,7 +57,7 @@ def make_card(jobs: JobQueue, job: Job) -> dict[str, Any]:
     maps = explanation.maps(truth, ESTIMATOR)
     return {
         "n_masks": explanation.n_masks,
-        "predicted": [one._asdict() for one in best],
+        "predicted": [one.to_json() for one in best],
         "truth": None if truth is None else {"target": truth, "label": explanation.label(truth)},
         "right": None if truth is None else best[0].target == truth,
         "of": {"target": maps.target, "label": maps.label},

@@ -1,0 +1,58 @@
+"""`mcrise compare`: why one class won over another, and what would change that."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import InputError
+from ..explanation_file import load
+from ..interpretation.trials import compare as compare_classes
+from ..output.run_folder import RunFolder, folder_of, keeping_answers
+from .options import OWN_MODEL_HELP, estimator_option, json_option, model_options
+from .whatif import print_result
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--target", "targets", multiple=True, help="Class wanted; give another to compare.")
+@click.option("--truth", help="The right class, compared with the predicted one.")
+@click.option("--model", "spec", help="Tries the suggestions.  " + OWN_MODEL_HELP)
+@estimator_option
+@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: that of RUN]")
+@json_option
+@model_options
+def compare(
+    run: Path,
+    targets: tuple[str, ...],
+    truth: str | None,
+    spec: str | None,
+    estimator: str,
+    out: Path | None,
+    as_json: bool,
+    settings: dict[str, Any],
+) -> None:
+    """Explain why one class of RUN won over another, and what would change that.
+
+    Give the class you want first: --target "priority road" --target "no vehicles", or --truth and
+    it is compared with the predicted one.
+    """
+    from ..output.plots import plot_comparison
+
+    if (len(targets) != 2) if truth is None else bool(targets):
+        raise InputError("Two classes are compared: give --target twice, or --truth alone.")
+    explanation = load(run)
+    wanted, given = (truth, None) if truth is not None else targets
+    first = explanation.resolve(wanted)  # refuse what cannot be compared before opening a model
+    try:
+        model = folder_of(run).model(explanation, spec, settings)
+    except InputError:
+        if spec is not None:
+            raise
+        model = None  # the maps need none; only the suggestions stay untried
+    with keeping_answers(explanation, run):
+        comparison = compare_classes(explanation, first, given, estimator, model)
+    folder = RunFolder(out) if out else folder_of(run)
+    picture = folder.save(plot_comparison(comparison), "compare.png")
+    lines = [*comparison.lines(explanation), f"Picture: {picture}"]
+    print_result(comparison.to_json(explanation), lines, as_json)
