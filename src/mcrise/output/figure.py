@@ -40,11 +40,10 @@ MOST_PITCH, MOST_HIGH = 196, 240  # of a picture with the gap after it, and of a
 LEAST_HIGH = 84  # of a row of maps, for the words at the color scale
 MOST_MAPS = 8
 MANY = 4  # findings: with more of them, the image is drawn larger
-MOST_LISTED = 12  # other places that are shown as pictures
+MOST_LISTED = 7  # other places that are shown as pictures
 LINE = 1.75  # pixels from line to line, for each point of a font
 ASCENT = 1.25  # pixels from the top of a line to its baseline, for each point
 MOVED = 0.15, 0.03  # of the score, and of the range of scores: less counts as no change
-UNDECIDED = 0.05  # of the range of scores, between the first and the second answer
 INK, SOFT = "black", "#555555"
 LOWERS, RAISES, KEEPS = "#5e3c99", "#b35806", "#777777"  # as in the maps, and neither
 WHERE = "WHERE a small patch", "changes the score", "(average over random", "paintings)"
@@ -99,14 +98,14 @@ def plot_explanation(explanation: Explanation, findings: Findings) -> Figure:
 
 def title(explanation: Explanation, findings: Findings) -> str:
     """What the model says, with the runner-up."""
-    first, *rest = explanation.top(2)
-    label = one_line(first.label)
-    score = number(explanation, first.score)
-    if not rest:
+    first = explanation.prediction
+    label, score = one_line(first.label), number(explanation, first.score)
+    if first.runner_up is None:
         return f"{label}: {score}"
-    second = f"“{one_line(rest[0].label)}” {number(explanation, rest[0].score)}"
+    next_score = number(explanation, first.runner_up.score)
+    second = f"“{one_line(first.runner_up.label)}” {next_score}"
     says = f"The model says “{label}” ({score}; next: {second})"
-    if first.score - rest[0].score < UNDECIDED * explanation.score_range:
+    if first.is_undecided:
         says = f"The model is undecided: “{label}” {score}, next {second}"
     if findings.target == first.target:
         return says
@@ -154,15 +153,12 @@ def foot(explanation: Explanation, findings: Findings, maps: Maps) -> list[str]:
                 f"{len(scores)} other places leaves {number(explanation, float(np.median(scores)))}"
                 f" (median; {word} {number(explanation, worst)}): {one.control.verdict}."
             )
-    cost = f"{explanation.n_masks:,} random paintings (masks)"
-    if findings.trials:
-        cost += f" and {len(findings.trials):,} tests"
     chance = maps.faint.removesuffix(".").replace("Pale", "Pale, striped", 1)
     return [
         *lines,
         f"Maps: {sentence_start(chance)}; plain gray areas have no visible effect. "
         "Tests: ▼ lowers, ▲ raises, = keeps the score; thick frame: the answer changes.",
-        f"Asked of the model: {cost}.",
+        f"Cost: {explanation.n_calls}.",
     ]
 
 
@@ -217,7 +213,7 @@ class Shots:
         shown: list[Shot | None] = [self.first(asked, "own mean", "its average color")]
         for k in shown_maps(self.maps):
             trial = colors.pop(self.maps.names[k], None)
-            shown.append(trial and self.shot(trial, patch_name(trial)))
+            shown.append(self.shot(trial, patch_name(trial)) if trial else None)
         shuffles = [trial for trial in asked if trial.role == "shuffle"]
         if shuffles:
             by_score = sorted(shuffles, key=lambda trial: trial.score)
@@ -229,7 +225,7 @@ class Shots:
 
     def first(self, asked: Sequence[Trial], role: str, title: str) -> Shot | None:
         trial = next((trial for trial in asked if trial.role == role), None)
-        return trial and self.shot(trial, title)
+        return self.shot(trial, title) if trial else None
 
     def others(self) -> Iterable[tuple[list[str], list[Shot | None]]]:
         """Rows of places that are only listed, the smallest repaint, or what was tried."""
@@ -248,7 +244,7 @@ class Shots:
             for one in listed[:MOST_LISTED]
         ]
         if len(listed) > MOST_LISTED:
-            words += ["", f"({len(listed) - MOST_LISTED} more are not shown)"]
+            words += ["", f"({len(listed) - MOST_LISTED} more are outlined above)"]
         if shown:
             yield words, shown
         elif not findings.findings and findings.trials:

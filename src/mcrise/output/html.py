@@ -22,14 +22,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..errors import InputError
-from ..estimators import DEFAULT, find_estimator
+from ..estimators import DEFAULT
 from ..explanation import Explanation
 from ..explanation_file import versions
 from ..images import downsampling_step, image_file
-from ..interpretation.regions import interpret
-from ..interpretation.trials import TriedInterpretation, try_findings
+from ..interpretation.findings import Findings
 from ..maps import Maps
 from ..metrics import curve_from_json
+from .figure import patch_name, plot_explanation
 from .plots import Scale, drawn, figure_png, patch_title, plot_curves, scale_for
 from .web_maps import pack, runs, swatch
 
@@ -38,6 +38,7 @@ LARGEST = 768  # pixels of a side that a report shows; of a larger picture every
 SMALL = 112  # pixels of a panel in a notebook
 TINY = 64  # of one in the table of contents
 LITTLE = 256  # most of one in a report, where the map that is read off is as large as the picture
+NOT_TESTED = "Not tested by repainting."
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
     autoescape=True,
@@ -183,7 +184,7 @@ class Section:
 
     chapter: Chapter
     maps: Maps
-    tried: TriedInterpretation
+    findings: Findings | None  # None: not tested
 
     @property
     def name(self) -> str:
@@ -195,11 +196,17 @@ class Section:
 
     @property
     def prediction(self) -> str:
-        """What the model says of the untouched image, and of the class that is explained."""
-        explanation = self.explanation
-        best = dict.fromkeys([explanation.resolve(None), self.maps.target])
-        told = (f"{explanation.label(c)} {explanation.untouched[c]:.3f}" for c in best)
-        return f"Prediction: {', '.join(told)}"
+        """What the model says of the untouched image, and the score of the class explained."""
+        explanation, target = self.explanation, self.maps.target
+        words = str(explanation.prediction)
+        if target in (explanation.prediction.target, self.runner_up):
+            return words
+        return f"{words}; {explanation.label(target)} {explanation.untouched[target]:.2f}"
+
+    @property
+    def runner_up(self) -> int | None:
+        second = self.explanation.prediction.runner_up
+        return second.target if second else None
 
     @property
     def noise(self) -> str:
@@ -207,35 +214,45 @@ class Section:
 
     @property
     def first_finding(self) -> str:
-        return next((" ".join(said) for _, said in self.tried.said()), "No finding.")
+        if self.findings is None:
+            return NOT_TESTED
+        return next((one.sentence for one in self.findings), "No finding.")
 
     @property
-    def findings(self) -> list[dict[str, Any]]:
+    def figure(self) -> str | None:
+        """The figure that shows the tests."""
+        if self.findings is None:
+            return None
+        return data_url(figure_png(plot_explanation(self.explanation, self.findings)))
+
+    @property
+    def before(self) -> Sequence[str]:
+        """What is said before the findings."""
+        return self.findings.opening if self.findings else [NOT_TESTED]
+
+    @property
+    def found(self) -> list[dict[str, Any]]:
         return [
-            {"runs": runs(finding.region), "words": " ".join(said)}
-            for finding, said in self.tried.said()
+            {"runs": runs(one.region), "words": " ".join([one.sentence, *one.lines])}
+            for one in self.findings or ()
         ]
 
     @property
-    def remarks(self) -> list[str]:
-        return self.tried.remarks()
+    def after(self) -> list[str]:
+        """What is said after the findings."""
+        if self.findings is None:
+            return []
+        return [*self.findings.remarks, *filter(None, [self.findings.closing])]
 
     @property
-    def closing(self) -> str:
-        return self.tried.reading.pending
-
-    @property
-    def tests(self) -> list[tuple[str, str, float, float]]:
-        """What was painted to test each finding, and the score before and after."""
-        rows = []
-        for number, verdict in enumerate(self.tried.verdicts, start=1):
-            if verdict is None:
-                continue
-            own = {f"its own mean color, {verdict.own_color.name}": verdict.own_mean,
-                   "its own pixels, shuffled": verdict.mixed}  # fmt: skip
-            for name, score in ({f.name: s for f, s in verdict.after.items()} | own).items():
-                rows.append((f"{number}, {verdict.finding.place}", name, verdict.before, score))
-        return rows
+    def tests(self) -> list[tuple[str, str, float, float, str]]:
+        """What was painted to test each finding, the score before and after, and the answer."""
+        return [
+            (f"{one.letter}, {one.place}", patch_name(trial), one.before, trial.score,
+             self.explanation.label(trial.says))
+            for one in self.findings or ()
+            for trial in {t.repaint.digest: t for t in (one.trial, *one.tests)}.values()
+        ]  # fmt: skip
 
     # ---- maps
 
@@ -277,7 +294,7 @@ class Section:
         if not maps.diverging:
             return (
                 "The mean score while a place is kept: only its differences count. "
-                f"The findings are those of the {self.tried.reading.maps.estimator} maps."
+                "Findings are those of the default maps."
             )
         what = "painting a place with that color, instead of keeping it,"
         if not maps.fills:
@@ -347,10 +364,10 @@ class Section:
 
 
 def make_section(chapter: Chapter, target: int | str | None, estimator: str) -> Section:
-    explanation, chosen = chapter.explanation, find_estimator(estimator)
-    reading = interpret(explanation, target, chosen.reading.name)
-    maps = reading.maps if chosen.reading is chosen else explanation.maps(target, estimator)
-    return Section(chapter, maps, try_findings(explanation, reading))
+    explanation = chapter.explanation
+    maps = explanation.maps(target, estimator)
+    tested = maps.target in explanation.trial_logs
+    return Section(chapter, maps, explanation.findings_of(maps.target) if tested else None)
 
 
 def map_noise(maps: Maps) -> str:
@@ -362,14 +379,15 @@ def map_noise(maps: Maps) -> str:
 
 
 def explanation_html(explanation: Explanation) -> str:
-    """The maps of the top class and what they say, or what the record is for without masks yet."""
-    about = repr(explanation)[1:-1]
-    maps, lines = None, []
-    if explanation.scores:
-        tried = try_findings(explanation, interpret(explanation))
-        maps, lines = maps_html(tried.reading.maps), tried.lines()
+    """The figure and the sentences; the maps where nothing was tested."""
+    figure, maps, lines = None, None, []
+    if explanation.trial_logs:
+        figure = data_url(figure_png(plot_explanation(explanation, explanation.findings)))
+        lines = explanation.lines()
+    elif explanation.scores:
+        maps, lines = Markup(maps_html(explanation.maps())), explanation.lines()
     return TEMPLATES.get_template("explanation.html").render(
-        maps=maps and Markup(maps), lines=lines, about=about
+        figure=figure, maps=maps, lines=lines, about=repr(explanation)[1:-1]
     )
 
 

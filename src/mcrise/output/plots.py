@@ -2,7 +2,6 @@
 
 import functools
 import io
-import textwrap
 import threading
 import warnings
 from collections.abc import Sequence
@@ -24,10 +23,8 @@ from .._util.text import one_line, visible
 from ..explanation import Explanation
 from ..fills import LUMA, Fill
 from ..images import downsample, downsampling_step, touched_blocks, unit_float
-from ..interpretation.findings import Findings
 from ..interpretation.regions import Finding
-from ..interpretation.text import headline
-from ..interpretation.trials import Comparison, Intervention, TriedInterpretation
+from ..interpretation.trials import Comparison, Intervention
 from ..maps import Maps, pale_areas
 from ..metrics import METRICS, Curve
 
@@ -136,45 +133,6 @@ def plot_rise(rise: Maps, debiased: Maps) -> Figure:
         axes[0, panel].set_title(["RISE", "debiased RISE"][panel - 1], fontsize=9)
         colorbar(figure, axes[:, panel : panel + 1], scale, unit)
     caption(figure, [debiased])
-    return figure
-
-
-def plot_regions(readings: Sequence[TriedInterpretation]) -> Figure:
-    """Each class: its findings outlined on the image, and what they are beside it."""
-    figure, axes = panels(len(readings), 2, readings[0].reading.maps.image, gap=1.0)
-    for (picture, words), tried in zip(axes, readings, strict=True):
-        maps, findings = tried.reading.maps, tried.reading.findings
-        show_image(picture, maps.image, short(maps.label))
-        outline(picture, findings)
-        words.axis("off")
-        lines = []
-        for number, (finding, verdict) in enumerate(
-            zip(findings, tried.verdicts, strict=True), start=1
-        ):
-            effect = finding.strongest
-            said = f"{effect.fill.name} {effect.value:+.2g} ± {effect.margin:.1g} (untried)"
-            if verdict and verdict.control:
-                control = verdict.control
-                moved = f"{verdict.before:.2f} → {control.here:.2f}"
-                said = f"{headline(verdict)}\n{control.fill.name} {moved}, {control.verdict}"
-            elif verdict:
-                said = headline(verdict)
-            inside = "\n".join(textwrap.fill(line, 44) for line in said.split("\n"))
-            lines.append(f"{number}  {finding.place}\n{textwrap.indent(inside, '    ')}")
-        text = "\n".join(lines or ["no finding"])
-        plain(words.text(-0.1, 1, text, transform=words.transAxes, fontsize=7, va="top"))
-    return figure
-
-
-def plot_explanation(explanation: Explanation, findings: Findings) -> Figure:
-    """The image with its findings, and each as it was painted with the score it got."""
-    image, cell = explanation.view.pixels, explanation.plan.cell
-    shown = findings[:5]
-    figure, axes = panels(1, 1 + len(shown), image)
-    show_image(axes[0, 0], image, str(explanation.prediction))
-    for axis, one in zip(axes[0, 1:], shown, strict=True):
-        title = f"{one.letter}: {one.before:.2f} → {one.after:.2f}\n{short(one.says, 22)}"
-        show_image(axis, one.trial.repaint.render(image, cell), title)
     return figure
 
 
