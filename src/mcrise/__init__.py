@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from .fills import parse as parse_fills
     from .images import Geometry
     from .interpretation.findings import Control, Finding, Findings, Trial
-    from .interpretation.trials import Comparison, Intervention, compare, intervene
+    from .interpretation.trials import (
+        Comparison,
+        Intervention,
+        compare,
+        find_counterfactual,
+        intervene,
+    )
     from .maps import Maps
     from .masks import Plan
     from .metrics import Curve, measure
@@ -39,7 +45,13 @@ _MODULES = {  # where each public name is
     "fills": ("Blur", "Fill", "Gray", "Hue", "Mean", "Noise", "Picture", "Solid", "parse_fills"),
     "images": ("Geometry",),
     "interpretation.findings": ("Control", "Finding", "Findings", "Trial"),
-    "interpretation.trials": ("Comparison", "Intervention", "compare", "intervene"),
+    "interpretation.trials": (
+        "Comparison",
+        "Intervention",
+        "compare",
+        "find_counterfactual",
+        "intervene",
+    ),
     "maps": ("Maps",),
     "masks": ("Plan",),
     "metrics": ("Curve", "measure"),
@@ -86,6 +98,7 @@ __all__ = [
     "audit",
     "compare",
     "explain",
+    "find_counterfactual",
     "grow",
     "intervene",
     "iter_explain",

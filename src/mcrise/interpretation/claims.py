@@ -24,6 +24,7 @@ ClaimKind = Literal[
     "unwanted color",  # most fills raise the score, and its own mean color does not
     "obstacle",  # covering it raises the score, with its own mean color too
     "brightness",  # how bright it is matters, not its hue
+    "veto",  # this fill lowers the score almost anywhere, and what is there does not matter
     "hue",  # and the like: what a fill takes away matters
     "saturation",
     "sharpness",

@@ -25,8 +25,11 @@ Role = Literal[
     "own mean",
     "dominant",
     "gray",  # of the brightness of a color or of what is there
+    "tint",  # other hues of the same brightness
     "shuffle",  # its own pixels in another order
-    "beside",  # moved by a quarter of a cell, or with soft edges
+    "smaller",  # a part of a finding: does it do as much?
+    "lobe",  # a significant area of the map, of any shape
+    "untouched",  # the image as it is, asked again
     "control",  # the same block and color in another place
     "pair",  # two findings together
     "whole",  # halves and all of the image

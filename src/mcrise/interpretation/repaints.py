@@ -92,11 +92,11 @@ def own_mean(image: NDArray[Any], region: Region) -> Solid:
     return Solid((red, green, blue))
 
 
-def shuffled(image: NDArray[Any], region: Region) -> Picture:
+def shuffled(image: NDArray[Any], region: Region, number: int = 0) -> Picture:
     """The pixels of a region in another order: its colors without its structure."""
     pixels = np.rint(255 * unit_float(image)).astype(np.uint8)
     own = pixels[region]
-    pixels[region] = np.random.default_rng(len(own)).permutation(own)
+    pixels[region] = np.random.default_rng([len(own), number][: 1 + (number > 0)]).permutation(own)
     return Picture(pixels, "its own pixels shuffled")
 
 

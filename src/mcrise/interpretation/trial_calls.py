@@ -166,7 +166,8 @@ def iter_trials(
 ) -> Iterator[Explanation]:  # fmt: skip
     """Make the trials of some classes; yields the explanation each time it has more answers.
 
-    A class whose search is finished with these masks is not searched again.
+    A class whose search is finished with these masks is not searched again. After more masks, or
+    with another budget, the places found before keep their letters.
     """
     check_budget(budget)
     for target in targets:
@@ -174,7 +175,10 @@ def iter_trials(
         if known is not None and known.is_of(budget, explanation.n_masks, wanted):
             continue
         log = TrialLog(budget, explanation.n_masks, wanted)
-        script = search(explanation, target, budget, wanted)
+        lettered: tuple[Trial, ...] = ()
+        if known is not None and known.finished:
+            lettered, log.notes = trials_of(explanation, target), list(known.notes)
+        script = search(explanation, target, budget, wanted, lettered)
         explanation.trial_logs[target] = log
         yield from follow(explanation, script, model, log)
         log.finished = True
@@ -197,7 +201,8 @@ def known_findings(explanation: Explanation, target: int) -> Findings:
             f"No trials were made for {label!r}: explanation.findings_of({label!r}, model) makes "
             "them."
         )
-    return findings_from(explanation, target, trials_of(explanation, target))
+    wanted = explanation.trial_logs[target].wanted
+    return findings_from(explanation, target, trials_of(explanation, target), wanted)
 
 
 def trials_of(explanation: Explanation, target: int) -> tuple[Trial, ...]:
