@@ -535,7 +535,7 @@ class Explanation:
         """
         if not self.trial_logs:
             return self.maps().plot()
-        from .output.plots import plot_explanation
+        from .output.figure import plot_explanation
 
         return plot_explanation(self, self.findings)
 

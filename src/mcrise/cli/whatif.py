@@ -48,7 +48,8 @@ def whatif(
 
     Without --region and --mask, regions that matter are searched for and tested.
     """
-    from ..output.plots import plot_explanation, plot_trials
+    from ..output.figure import plot_explanation
+    from ..output.plots import plot_trials
 
     explanation = load(run)
     index = explanation.resolve(target)

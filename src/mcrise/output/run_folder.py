@@ -1,7 +1,7 @@
-"""Folder: where a run lives on disk, and what is there already.
+"""The folder of a run on disk, and what is in it.
 
-`run.npz` is the record, from which all else can be made again; `maps.png`, `regions.png` and
-`summary.json` are what was made of it. Another run is never written over unless that was asked for.
+`run.npz` is the explanation, from which all else can be made again; `maps.png`, `explanation.png`
+and `summary.json` are made from it. Another run is overwritten only if the user asks for it.
 """
 
 import json
@@ -27,7 +27,8 @@ from ..maps import Maps
 from ..model_calls import recognise
 from ..models import ModelSettings, find_file, load_model
 from ..models.model import Model
-from .plots import figure_png, plot_explanation, plot_maps, plot_rise
+from .figure import plot_explanation
+from .plots import figure_png, plot_maps, plot_rise
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from ..estimators.base import NullThreshold
 from ..fills import Fill
-from ..images import png
 from ..interpretation.regions import Finding
 from ..interpretation.trials import TriedInterpretation
 from ..maps import Maps
-from .plots import Scale, drawn, sample, scale_for
+from .plots import sample, scale_for
 
 N_STOPS = 11  # of a color scale; PuOr is defined by as many
 POINTS = 8, 4, 3  # a cell and axis: what lies between is linear to a fraction of the error
@@ -141,8 +140,3 @@ def swatch(fill: Fill, image: NDArray[Any]) -> str:
     """The mean color of a fill, as CSS."""
     red, green, blue = np.rint(255 * sample(fill, image).mean(axis=(0, 1))).astype(int)
     return f"#{red:02x}{green:02x}{blue:02x}"
-
-
-def panel(maps: Maps, k: int, scale: Scale, most: int | None = None) -> bytes:
-    """Map k as a PNG file, no side longer than `most`."""
-    return png(drawn(maps, k, scale), most)
