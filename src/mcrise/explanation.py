@@ -128,6 +128,7 @@ class TrialLog:
     wanted: int | None = None  # a class to be reached
     finished: bool = False
     notes: list[TrialNote] = field(default_factory=list)
+    n_earlier: int = 0  # notes of earlier searches, with fewer masks or another budget; they lead
 
     def __repr__(self) -> str:
         state = "finished" if self.finished else "unfinished"
