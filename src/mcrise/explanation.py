@@ -53,6 +53,9 @@ class Prediction(NamedTuple):
         """Whether the class that comes next has nearly the same score."""
         return self.runner_up is not None and self.score - self.runner_up.score < UNDECIDED
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
     def __str__(self) -> str:
         if self.runner_up is None:
             return f"Score of {self.label}: {self.score:.2f}"  # a single score decides nothing
@@ -77,6 +80,9 @@ class CallCounts(NamedTuple):
     @property
     def total(self) -> int:
         return sum(self)
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     def __str__(self) -> str:
         return (

@@ -48,6 +48,10 @@ class View(ArrayEq):
     notes: tuple[str, ...] = ()  # what was changed on the way, for the user
     name: str = ""  # of the file, where it came from one; no path
 
+    def __repr__(self) -> str:
+        rows, columns = self.pixels.shape[:2]
+        return f"<View of {self.name or 'an image'}: {rows} x {columns} pixels>"
+
 
 @dataclass(frozen=True)
 class Geometry:

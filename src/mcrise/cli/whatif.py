@@ -15,7 +15,6 @@ from ..explanation import Explanation
 from ..explanation_file import load
 from ..images import open_picture
 from ..interpretation.findings import Finding
-from ..interpretation.text import control_words
 from ..interpretation.trials import Intervention, intervene
 from ..models.model import Model
 from ..output.run_folder import RunFolder, folder_of, keeping_answers
@@ -70,7 +69,6 @@ def whatif(
             trial = paint_one(explanation, model, index, finding, mask, paint)
         figure, answer = plot_trials(explanation, [trial]), {"trial": trial.to_json(explanation)}
         lines = [trial.line(explanation), *top_scores(explanation, trial)]
-        lines += [control_words(trial.control)] if trial.control else []
     lines.append(f"Picture: {folder.save(figure, 'whatif.png')}")
     print_result(answer, lines, as_json)
 
