@@ -19,6 +19,7 @@ from .._util.text import one_line
 from ..explanation import Explanation
 from ..images import downsample, downsampling_step
 from ..interpretation.findings import Finding, Findings, Trial
+from ..interpretation.scale import scale_of
 from ..maps import Maps
 from .plots import (
     MOST_SIDE,
@@ -43,7 +44,6 @@ MANY = 4  # findings: with more of them, the image is drawn larger
 MOST_LISTED = 7  # other places that are shown as pictures
 LINE = 1.75  # pixels from line to line, for each point of a font
 ASCENT = 1.25  # pixels from the top of a line to its baseline, for each point
-MOVED = 0.15, 0.03  # of the score, and of the range of scores: less counts as no change
 INK, SOFT = "black", "#555555"
 LOWERS, RAISES, KEEPS = "#5e3c99", "#b35806", "#777777"  # as in the maps, and neither
 WHERE = "WHERE a small patch", "changes the score", "(average over random", "paintings)"
@@ -57,6 +57,7 @@ class Shot:
     title: str
     pixels: NDArray[Any]
     change: int  # -1 lowers, 0 keeps, 1 raises the score
+    large: bool  # whether that counts as a change
     score: str
     answer: str
     decides: bool  # whether the model says something else than before
@@ -70,20 +71,20 @@ def plot_explanation(explanation: Explanation, findings: Findings) -> Figure:
     """What the model says, where colors change that, and the pictures that were tested."""
     maps = explanation.maps(findings.target).tested().thinned(MOST_SIDE)
     layout = Layout.of(maps)
-    head, *more = conclusion(findings)
+    said = conclusion(findings)
     rows: list[Row] = [
         Words(title(explanation, findings), 16, bold=True, most_lines=2),
-        Words(head, 12, most_lines=4),
-        *(Words(line, 10.5, most_lines=2) for line in more),
+        *(Words(line, 11.5, most_lines=4) for line in said),
         MapsRow(maps, findings),
     ]
     shots = Shots(explanation, findings, maps)
     for finding in findings.described:
-        if finding.sentence and finding.sentence != head:
+        if finding.sentence and finding.sentence not in said:
             rows.append(Words(finding.sentence, 10.5, most_lines=3, above=8))
         rows.append(ShotsRow(caption_of(finding, shots), shots.tests(finding)))
     rows += [ShotsRow(words, some) for words, some in shots.others()]
-    rows += [Words(line, 9, SOFT, most_lines=3) for line in foot(explanation, findings, maps)]
+    words = foot(explanation, findings, maps, len(findings) > MANY)
+    rows += [Words(line, 9, SOFT, most_lines=3) for line in words]
     height = MARGIN + sum(row.height(layout) for row in rows) + MARGIN // 2
     page = Page(height)
     top: float = MARGIN
@@ -114,11 +115,10 @@ def title(explanation: Explanation, findings: Findings) -> str:
 
 
 def conclusion(findings: Findings) -> list[str]:
-    """The sentence that answers the question, and what is to be said beside it."""
-    if findings.opening:
-        return [*findings.opening]
-    if findings.findings:
-        return [findings.findings[0].sentence or "The tests below changed the score."]
+    """What is to be said first, and the first finding."""
+    first = [one.sentence for one in findings.described[:1] if one.sentence]
+    if said := [*findings.opening, *first]:
+        return said
     if findings.remarks:
         return [*findings.remarks]
     if findings.trials:
@@ -141,7 +141,7 @@ def caption_of(finding: Finding, shots: "Shots") -> list[str]:
     return lines
 
 
-def foot(explanation: Explanation, findings: Findings, maps: Maps) -> list[str]:
+def foot(explanation: Explanation, findings: Findings, maps: Maps, enlarged: bool) -> list[str]:
     """Controls, how to read the maps, and what it cost."""
     lines = []
     for one in findings.described[:2]:
@@ -153,13 +153,18 @@ def foot(explanation: Explanation, findings: Findings, maps: Maps) -> list[str]:
                 f"{len(scores)} other places leaves {number(explanation, float(np.median(scores)))}"
                 f" (median; {word} {number(explanation, worst)}): {one.control.verdict}."
             )
+    tests = "Tests: ▼ lowers, ▲ raises, = keeps the score; thick frame: the answer changes."
+    return [*lines, *([] if enlarged else [legend(maps)]), f"{tests} Cost: {explanation.n_calls}."]
+
+
+def legend(maps: Maps) -> str:
+    """How to read the maps and the outlines."""
     chance = maps.faint.removesuffix(".").replace("Pale", "Pale, striped", 1)
-    return [
-        *lines,
+    return (
         f"Maps: {sentence_start(chance)}; plain gray areas have no visible effect. "
-        "Tests: ▼ lowers, ▲ raises, = keeps the score; thick frame: the answer changes.",
-        f"Cost: {explanation.n_calls}.",
-    ]
+        "Outlines: purple where painting lowers the score, orange where it raises it; "
+        "dashed: other places."
+    )
 
 
 def sentence_start(words: str) -> str:
@@ -192,19 +197,20 @@ class Shots:
     def number(self, score: float) -> str:
         return number(self.explanation, score)
 
+    def score(self, trial: Trial) -> float:
+        return float(trial.scores[self.findings.target])
+
     def shot(self, trial: Trial, title: str) -> Shot:
         explanation = self.explanation
         pixels = trial.repaint.render(explanation.view.pixels, explanation.plan.cell)
         pixels = downsample(pixels, downsampling_step(pixels.shape, MOST_SIDE))
-        score, before = float(trial.scores[self.findings.target]), self.before
-        least = max(MOVED[0] * abs(before), MOVED[1] * explanation.score_range)
-        if explanation.kind == "any":  # of which zero has no meaning
-            least = MOVED[0] * explanation.score_range
-        change = 0 if abs(score - before) < least else 1 if score > before else -1
+        scale, score = scale_of(explanation, self.findings.target), self.score(trial)
+        change = 0 if scale.stays(score) else 1 if score > scale.score else -1
+        large = scale.falls(score) or scale.rises(score)
         says = int(trial.scores.argmax())
         decides = says != int(explanation.untouched.argmax())
         answer = f"“{one_line(explanation.label(says))}”" if explanation.n_classes > 1 else ""
-        return Shot(title, pixels, change, self.number(score), answer, decides)
+        return Shot(title, pixels, change, large, self.number(score), answer, decides)
 
     def tests(self, finding: Finding) -> list[Shot | None]:
         """Own mean color, each color below its map, own pixels shuffled; None: not tested."""
@@ -214,14 +220,25 @@ class Shots:
         for k in shown_maps(self.maps):
             trial = colors.pop(self.maps.names[k], None)
             shown.append(self.shot(trial, patch_name(trial)) if trial else None)
-        shuffles = [trial for trial in asked if trial.role == "shuffle"]
-        if shuffles:
-            by_score = sorted(shuffles, key=lambda trial: trial.score)
-            title = "its pixels shuffled"
-            shown.append(self.shot(by_score[len(by_score) // 2], title))
+        if last := self.last_test(finding):
+            shown.append(last)
         elif finding.trial.fill.name in colors:  # painted with something else than the maps
             shown.append(self.shot(finding.trial, patch_name(finding.trial)))
         return shown
+
+    def last_test(self, finding: Finding) -> Shot | None:
+        """The test of brightness, of texture or of another of its colors, whichever tells most."""
+        roles = {"shuffle": "its pixels shuffled", "gray": "gray, as bright",
+                 "dominant": "its main color"}  # fmt: skip
+        if finding.claim("brightness"):
+            roles = {"gray": "gray, as bright", **roles}
+        for role, title in roles.items():
+            asked = [trial for trial in finding.tests if trial.role == role]
+            if asked:
+                asked.sort(key=lambda trial: finding.direction * self.score(trial))
+                n = len(asked) // 2 if role == "shuffle" else -1
+                return self.shot(asked[n], title)
+        return None
 
     def first(self, asked: Sequence[Trial], role: str, title: str) -> Shot | None:
         trial = next((trial for trial in asked if trial.role == role), None)
@@ -244,13 +261,16 @@ class Shots:
             for one in listed[:MOST_LISTED]
         ]
         if len(listed) > MOST_LISTED:
-            words += ["", f"({len(listed) - MOST_LISTED} more are outlined above)"]
+            words += ["", f"and {len(listed) - MOST_LISTED} more, outlined in the image"]
         if shown:
             yield words, shown
         elif not findings.findings and findings.trials:
-            trials = sorted(findings.trials, key=lambda trial: -abs(trial.score - self.before))
-            distinct = {trial.repaint.digest: trial for trial in reversed(trials)}
-            strongest = [one for one in trials if distinct.get(one.repaint.digest) is one]
+            distinct = {
+                one.repaint.digest: one for one in findings.trials if one.role != "untouched"
+            }
+            strongest = sorted(
+                distinct.values(), key=lambda one: -abs(self.score(one) - self.before)
+            )
             yield (
                 ["TEST: the strongest", f"of {len(findings.trials)} tests", "",
                  f"unpainted: {self.number(self.before)}"],
@@ -263,7 +283,7 @@ class Shots:
         return any(trial.repaint.digest == other.repaint.digest for other in known)
 
 
-COLOR_ROLES = ("search", "finding", "color", "pair", "counterfactual")
+COLOR_ROLES = ("search", "smaller", "finding", "color", "counterfactual")
 
 
 def patch_name(trial: Trial) -> str:
@@ -384,7 +404,7 @@ class MapsRow:
 
     def height(self, layout: Layout) -> float:
         image = self.image_size(layout)[1]
-        below = layout.high + LINE * 9.5 + 20 if self.enlarged else 0
+        below = layout.high + 4 * LINE * 9 + 16 if self.enlarged else 0
         return 10 + 26 + max(image, below, LEAST_HIGH) + 18
 
     def draw(self, page: Page, layout: Layout, top: float) -> None:
@@ -404,8 +424,11 @@ class MapsRow:
             self.swatch(page, layout, column, top, k)
         self.scale(page, layout, 2 + len(shown), top, scale)
         if self.enlarged:
-            line = f"{' '.join(WHERE)}."
-            page.write(layout.left(2), top + layout.high + 12, line, 9.5)
+            below, left = top + layout.high + 12, layout.left(2)
+            room = WIDTH - MARGIN - left
+            lines = [f"{' '.join(WHERE)}.", *wrapped(legend(maps), room, 9, 3)]
+            for n, line in enumerate(lines):
+                page.write(left, below + n * LINE * 9, line, 9, SOFT if n else INK)
             return
         middle = layout.left(1) + (layout.pitch - GAP) / 2
         size = min(9.5, 0.062 * (layout.pitch - GAP))
@@ -498,7 +521,7 @@ class ShotsRow:
         axis.imshow(shot.pixels, aspect="auto")
         for side in axis.spines.values():
             side.set_color(shot.color)
-            side.set_linewidth(4.0 if shot.decides else 2.0 if shot.change else 1.0)
+            side.set_linewidth(4.0 if shot.decides else 2.0 if shot.large else 1.0)
         middle = layout.left(column) + (layout.pitch - GAP) / 2
         width = layout.pitch - 6
         page.write(middle, top - 20, cut(shot.title, width, 9), 9, align="center")

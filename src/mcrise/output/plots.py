@@ -420,16 +420,17 @@ def plain(text: Text) -> None:
 
 @functools.lru_cache(4096)
 def measured_width(words: str, size: float, bold: bool = False) -> float:
-    """Of a text in points, in pixels of a figure with 100 an inch."""
+    """Of a text in points, in pixels of a figure with 100 per inch."""
+    from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextToPath
 
     font = FontProperties(size=size, weight="bold" if bold else "normal")
     words = visible(words).encode(errors="backslashreplace").decode()
     with DRAWING, warnings.catch_warnings():
         warnings.filterwarnings("ignore", LACKING, UserWarning)
-        width, _, _ = TextToPath().get_text_width_height_descent(words, font, False)
-    return float(width) * 100 / 72
+        renderer: Any = RendererAgg(1, 1, 100)  # type: ignore[no-untyped-call]
+        width, _, _ = renderer.get_text_width_height_descent(words, font, ismath=False)
+    return float(width)
 
 
 def short(title: str, most: int = 26) -> str:

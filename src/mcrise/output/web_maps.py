@@ -1,6 +1,5 @@
-"""Packing: maps and readings as a browser reads them, on the page, in reports and in notebooks."""
+"""Maps and findings as a browser reads them, on the page and in reports."""
 
-import hashlib
 import json
 import math
 from typing import Any
@@ -11,8 +10,7 @@ from numpy.typing import NDArray
 
 from ..estimators.base import NullThreshold
 from ..fills import Fill
-from ..interpretation.regions import Finding
-from ..interpretation.trials import TriedInterpretation
+from ..interpretation.findings import Findings
 from ..maps import Maps
 from .plots import sample, scale_for
 
@@ -76,8 +74,10 @@ def pack(
 
 
 def points_of(maps: Maps, grid: tuple[int, int], most: float) -> list[NDArray[np.float64]]:
-    """Where along rows and columns maps are told, in pixels; at most so many in all, if three a
-    cell are no more."""
+    """The rows and columns, in pixels, at which maps are sent: at most `most` points in all.
+
+    But three per cell at least.
+    """
     n_maps, *size = maps.values.shape
     for per_cell in POINTS:
         counts = [min(per_cell * cells + 1, n) for cells, n in zip(grid, size, strict=True)]
@@ -113,20 +113,12 @@ def stops(colormap: str) -> list[list[int]]:
     return [[round(255 * channel) for channel in color[:3]] for color in scale.tolist()]
 
 
-def reading_json(tried: TriedInterpretation) -> dict[str, Any]:
-    """A reading with its regions as runs of pixels: so many outside, so many inside, and so on."""
-    content = tried.to_json()
-    idle = [verdict.finding for verdict in tried.too_little]
-    told = [*content["findings"], *content["too_little"]]
-    for entry, finding in zip(told, [*tried.reading.findings, *idle], strict=True):
+def findings_json(findings: Findings) -> dict[str, Any]:
+    """Findings with their regions as runs of pixels, as `runs` has them."""
+    content = findings.to_json()
+    for entry, finding in zip(content["findings"], findings, strict=True):
         entry["runs"] = runs(finding.region)
-        entry["key"] = key_of(finding)
     return content
-
-
-def key_of(finding: Finding) -> str:
-    """What a finding goes by, whatever place it takes among the others."""
-    return hashlib.sha256(np.packbits(finding.region).tobytes()).hexdigest()[:8]
 
 
 def runs(region: NDArray[np.bool_]) -> list[int]:
