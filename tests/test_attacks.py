@@ -362,10 +362,10 @@ def explained(scores_of, **options):
     [
         (lambda red: np.stack([1 + 0.009 * red, -0.009 * red], axis=1), {}),
         (lambda red: np.stack([1 + 0.009 * red, 0 * red], axis=1), {}),
-        (lambda red: 1 + 0.009 * red[:, None], {"scores": "independent"}),
+        (lambda red: 1 + 0.009 * red[:, None], {"score_kind": "independent"}),
         (lambda red: np.stack([1e-40 * red, 1 - 0 * red], axis=1), {}),
-        (lambda red: np.stack([1e15 * red, -1e15 * red], axis=1), {"scores": "any"}),
-        (lambda red: np.stack([1e-30 * red, 0 * red], axis=1), {"scores": "any"}),
+        (lambda red: np.stack([1e15 * red, -1e15 * red], axis=1), {"score_kind": "any"}),
+        (lambda red: np.stack([1e-30 * red, 0 * red], axis=1), {"score_kind": "any"}),
     ],
     ids=["outside 0..1", "one above 1", "all above 1", "denormal", "huge", "tiny"],
 )
@@ -407,7 +407,7 @@ def test_what_is_read_does_not_depend_on_the_unit_of_scores_that_may_be_anything
 @defect(12)
 def test_scores_that_cannot_be_reckoned_with_are_refused_in_words():
     with pytest.raises(mcrise.ModelError, match=r"range from .* clip"):
-        explained(lambda red: 3e38 * red[:, None].astype(np.float32), scores="any")
+        explained(lambda red: 3e38 * red[:, None].astype(np.float32), score_kind="any")
 
 
 # ---- records
@@ -844,7 +844,7 @@ def test_a_long_name_of_external_data_is_part_of_who_a_model_is(tmp_path):
             made, tmp_path / "model.onnx", save_as_external_data=True, size_threshold=0,
             location="weights-" + "x" * 150, all_tensors_to_one_file=True,
         )  # fmt: skip
-        identities.append(mcrise.load_model(tmp_path / "model.onnx", scores="any").identity)
+        identities.append(mcrise.load_model(tmp_path / "model.onnx", score_kind="any").identity)
         (tmp_path / ("weights-" + "x" * 150)).unlink()
     assert identities[0] != identities[1]
 

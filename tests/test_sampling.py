@@ -126,7 +126,7 @@ def test_a_record_of_another_run_is_not_continued(tmp_path):
     path = tmp_path / "run.npz"
     mcrise.explain(photo(16, 16), MODEL, n_masks=64, save=path)
     with pytest.raises(ExplanationError, match="other seed, kind of score"):
-        mcrise.explain(photo(16, 16), MODEL, n_masks=64, seed=1, scores="any", save=path)
+        mcrise.explain(photo(16, 16), MODEL, n_masks=64, seed=1, score_kind="any", save=path)
 
 
 def test_a_watcher_that_stops_listening_leaves_a_saved_record(tmp_path):
@@ -173,7 +173,7 @@ def test_a_model_that_changes_its_number_of_classes_is_noticed():
 def test_scores_are_checked_by_their_kind(kind, scores, fine):
     def run():
         return mcrise.explain(
-            photo(16, 16), lambda images: np.tile(scores, (len(images), 1)), n_masks=64, scores=kind
+            photo(16, 16), lambda images: np.tile(scores, (len(images), 1)), n_masks=64, score_kind=kind
         )
 
     if fine:

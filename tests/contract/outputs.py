@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 from click.testing import CliRunner
-from internals import SIGNS, Jobs, Storage, cli, create_app
+from internals import SIGNS, JobQueue, Storage, cli, create_app
 from PIL import Image
 from pyarrow.parquet import ParquetFile
 from starlette.testclient import TestClient
@@ -250,7 +250,7 @@ def audit_outputs(folder):
 
 def http_outputs(folder):
     """Routes, and what those that answer JSON answer; needs the audit."""
-    jobs = Jobs(folder / "jobs", {"demo": mcrise.load_model("demo")})
+    jobs = JobQueue(folder / "jobs", {"demo": mcrise.load_model("demo")})
     app = create_app(jobs, audit=Storage(folder / "audit"))
     try:
         with TestClient(app, base_url="http://127.0.0.1:8700") as client:
