@@ -1,6 +1,5 @@
-"""`mcrise whatif` and `mcrise compare`: what would change the model's mind."""
+"""`mcrise whatif`: repaint parts of the image and ask the model again."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from .. import fills
 from ..errors import InputError
 from ..explanation import Explanation
 from ..explanation_file import load
@@ -26,22 +24,32 @@ from ..interpretation.trials import (
     try_findings,
     try_strokes,
 )
-from ..interpretation.trials import compare as compare_classes
 from ..models.model import Model
 from ..output.run_folder import RunFolder, folder_of, keeping_answers
-from .options import OWN_MODEL_HELP, estimator_option, json_option, model_options
-from .output import echo, echo_text
+from .options import (
+    OWN_MODEL_HELP,
+    Command,
+    estimator_option,
+    json_option,
+    model_options,
+    one_fill,
+    option,
+    out_option,
+    target_option,
+)
+from .output import print_answer
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--model", "spec", help=OWN_MODEL_HELP)
-@click.option("--target", help="Class name or index.  [default: the predicted one]")
-@click.option("--region", type=click.IntRange(1), help="Number of a finding, as printed.")
-@click.option("--mask", type=click.Path(path_type=Path), help="Your own region, white on black.")
-@click.option("--paint", help="Color or fill.  [default: the finding's own suggestion]")
+@option("--model", "spec", help=OWN_MODEL_HELP)
+@target_option
+@option("--region", type=click.IntRange(1), metavar="NUMBER", help="A finding, as printed.")
+@option("--mask", type=click.Path(path_type=Path), metavar="FILE",
+        help="A region to paint instead: a picture, white on black.")  # fmt: skip
+@option("--paint", metavar="FILL", help="Color or fill.  [default: the one the finding suggests]")
 @estimator_option
-@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: that of RUN]")
+@out_option("that of RUN")
 @json_option
 @model_options
 def whatif(
@@ -58,8 +66,8 @@ def whatif(
 ) -> None:
     """Repaint parts of the image of RUN and ask the model again.
 
-    Without --region and --mask, every finding is tried, and then all together for the smallest
-    repaint that changes the decision.
+    Without --region and --mask, it tests every finding, then searches the smallest repaint that
+    changes the decision.
     """
     from ..output.plots import plot_trials
 
@@ -88,52 +96,7 @@ def whatif(
         lines += [control_words(trial.control)] if trial.control else []
     if trials:
         lines.append(f"Picture: {folder.save(plot_trials(explanation, trials), 'whatif.png')}")
-    print_result(answer, lines, as_json)
-
-
-@click.command()
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--target", "targets", multiple=True, help="Class wanted; give another to compare.")
-@click.option("--truth", help="The right class, compared with the predicted one.")
-@click.option("--model", "spec", help="Tries the suggestions.  " + OWN_MODEL_HELP)
-@estimator_option
-@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: that of RUN]")
-@json_option
-@model_options
-def compare(
-    run: Path,
-    targets: tuple[str, ...],
-    truth: str | None,
-    spec: str | None,
-    estimator: str,
-    out: Path | None,
-    as_json: bool,
-    settings: dict[str, Any],
-) -> None:
-    """Where and by what color two classes of RUN part, and what would move the decision.
-
-    Give the class you want first: --target "priority road" --target "no vehicles", or --truth and
-    it is compared with the predicted one.
-    """
-    from ..output.plots import plot_comparison
-
-    if (len(targets) != 2) if truth is None else bool(targets):
-        raise InputError("Two classes are compared: give --target twice, or --truth alone.")
-    explanation = load(run)
-    wanted, given = (truth, None) if truth is not None else targets
-    first = explanation.resolve(wanted)  # refuse what cannot be compared before opening a model
-    try:
-        model = folder_of(run).model(explanation, spec, settings)
-    except InputError:
-        if spec is not None:
-            raise
-        model = None  # the maps need none; only the suggestions stay untried
-    with keeping_answers(explanation, run):
-        comparison = compare_classes(explanation, first, given, estimator, model)
-    folder = RunFolder(out) if out else folder_of(run)
-    picture = folder.save(plot_comparison(comparison), "compare.png")
-    lines = [*comparison.lines(explanation), f"Picture: {picture}"]
-    print_result(comparison.to_json(explanation), lines, as_json)
+    print_answer(answer, lines, as_json)
 
 
 def try_one(
@@ -172,13 +135,6 @@ def main_trials(explanation: Explanation, tried: TriedInterpretation) -> list[In
     return [try_strokes(explanation, None, Repaint((stroke,)), target) for stroke in strokes]
 
 
-def one_fill(text: str, option: str) -> fills.Fill:
-    chosen = fills.parse(text)
-    if len(chosen) != 1:
-        raise InputError(f"{option} {text} names {len(chosen)} fills, but one is needed.")
-    return chosen[0]
-
-
 def finding_of(reading: Interpretation, number: int) -> Finding:
     if number > len(reading.findings):
         n_findings = len(reading.findings)
@@ -201,10 +157,3 @@ def top_scores(explanation: Explanation, trial: Intervention) -> list[str]:
         f"  {score['label']:<30} {score['before']:.3f} → {score['after']:.3f}"
         for score in trial.to_json(explanation)["scores"]
     ]
-
-
-def print_result(answer: dict[str, Any], lines: list[str], as_json: bool) -> None:
-    if as_json:
-        echo_text(json.dumps(answer, indent=2))
-    else:
-        echo(*lines)

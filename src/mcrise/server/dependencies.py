@@ -1,11 +1,12 @@
 """Parameters: what the handlers of requests are given, checked."""
 
-from typing import Annotated, Any, Literal
+from inspect import Parameter, Signature
+from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 from fastapi import Path as InPath
 
-from ..config import RunConfig
+from ..config import FIELDS, FloatOrAuto, IntOrAuto, RunConfig
 from ..errors import InputError
 from ..estimators import ESTIMATORS
 from ..explanation import Explanation
@@ -17,7 +18,6 @@ from .uploads import MOST_MASKS
 JobId = Annotated[str, InPath(pattern="^[0-9a-f]{16}$")]
 Target = Annotated[int | None, Query(ge=0, lt=10_000, description="Class; the top one if left out")]
 EstimatorName = Annotated[str, Query(pattern=f"^({'|'.join(ESTIMATORS)})$")]
-NumberOrAuto = int | Literal["auto"]
 
 # Of a route, for the schema.
 PNG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/png": {}}}}
@@ -52,48 +52,65 @@ def explanation_of(id: JobId, jobs: TheJobs) -> Explanation:
 TheExplanation = Annotated[Explanation, Depends(explanation_of)]
 
 
-def config_of(
-    colors: Annotated[str, Query(max_length=500)] = str(RunConfig.fills),
-    n_masks: Annotated[
-        NumberOrAuto, Query(description=f"Up to {MOST_MASKS:,}, or auto")
-    ] = RunConfig.n_masks,
-    tolerance: Annotated[
-        float, Query(gt=0, lt=10, description="Relative error that is good enough for auto")
-    ] = RunConfig.tolerance,
-    max_masks: Annotated[
-        int, Query(ge=1, le=MOST_MASKS, description="Most masks of auto")
-    ] = RunConfig.max_masks,
-    target: Annotated[
-        str | None, Query(max_length=200, description="Class that auto looks at: label or index")
-    ] = None,
-    mask_prob: Annotated[
-        float | Literal["auto"],
-        Query(description="Chance that a cell is painted, 0.01 to 0.99, or auto"),
-    ] = RunConfig.mask_prob,
-    rows: Annotated[int, Query(ge=1, le=32, description="Cells down")] = RunConfig.grid[0],
-    columns: Annotated[int, Query(ge=1, le=32, description="Cells across")] = RunConfig.grid[1],
-    seed: Annotated[int, Query(ge=0, lt=2**53)] = RunConfig.seed,
-    batch_size: Annotated[
-        NumberOrAuto, Query(description="Images that the model is shown at once, or auto")
-    ] = RunConfig.batch_size,
-) -> RunConfig:
-    if not colors.strip(" ,"):
-        raise InputError("No color was chosen: choose at least one to paint with.")
-    if n_masks != "auto" and not 1 <= n_masks <= MOST_MASKS:
-        raise InputError(f"n_masks is {n_masks}, but 1 to {MOST_MASKS:,} or auto is needed.")
-    if mask_prob != "auto" and not 0.01 <= mask_prob <= 0.99:
-        raise InputError(f"mask_prob is {mask_prob}, but 0.01 to 0.99 or auto is needed.")
-    return make_config(
-        fills=colors,
-        grid=(rows, columns),
-        mask_prob=mask_prob,
-        seed=seed,
-        n_masks=n_masks,
-        tolerance=tolerance,
-        max_masks=max_masks,
-        target=target,
-        batch_size=batch_size,
+# ---- the fields of a run's configuration
+
+OWN_LIMITS: dict[str, dict[str, Any]] = {  # of the page, where they are narrower than elsewhere
+    "fills": {"max_length": 500},
+    "grid": {"low": 1, "high": 32},
+    "mask_prob": {"low": 0.01, "high": 0.99},
+    "seed": {"low": 0, "high": 2**53 - 1},
+    "n_masks": {"low": 1, "high": MOST_MASKS},
+    "max_masks": {"low": 1, "high": MOST_MASKS},
+    "target": {"max_length": 200},
+}
+QUERY_WORDS = {"low": "ge", "high": "le", "above": "gt", "below": "lt", "max_length": "max_length"}
+
+
+def query_of(name: str, kind: Any, default: Any, help: str = "") -> Parameter:
+    """A field as a parameter of a query."""
+    about = FIELDS.get(name)
+    limits = OWN_LIMITS.get(name) or (about.metadata if about else {})
+    words = {QUERY_WORDS[key]: limits[key] for key in QUERY_WORDS if key in limits}
+    if kind in (IntOrAuto, FloatOrAuto):
+        words = {}  # FastAPI has limits for numbers only; `config_of` checks these
+    shown = help or (about.metadata["help"] if about else "")
+    query = Query(description=shown, **words)
+    return Parameter(
+        name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, query]
     )
 
 
-TheBrief = Annotated[RunConfig, Depends(config_of)]
+def query_parameters() -> list[Parameter]:
+    """The fields of `RunConfig`: fills are called colors, a grid has rows and columns."""
+    grid = OWN_LIMITS["grid"]
+    cells = {"ge": grid["low"], "le": grid["high"]}
+    found = []
+    for name, field in FIELDS.items():
+        if name == "fills":
+            found.append(query_of(name, str, field.default).replace(name="colors"))
+        elif name == "grid":
+            for part, count, words in zip(("rows", "columns"), field.default, ("down", "across"),
+                                          strict=True):  # fmt: skip
+                kind = Annotated[int, Query(description=f"Cells {words}", **cells)]
+                found.append(
+                    Parameter(part, Parameter.KEYWORD_ONLY, default=count, annotation=kind)
+                )
+        else:
+            kind = str | None if name == "target" else field.type
+            found.append(query_of(name, kind, field.default))
+    return found
+
+
+def config_of(**given: Any) -> RunConfig:
+    colors, rows, columns = given.pop("colors"), given.pop("rows"), given.pop("columns")
+    if not colors.strip(" ,"):
+        raise InputError("No color was chosen: choose at least one to paint with.")
+    for name in ("n_masks", "mask_prob"):
+        low, high = OWN_LIMITS[name]["low"], OWN_LIMITS[name]["high"]
+        if given[name] != "auto" and not low <= given[name] <= high:
+            raise InputError(f"{name} is {given[name]}, but {low:,} to {high:,} or auto is needed.")
+    return make_config(fills=colors, grid=(rows, columns), **given)
+
+
+config_of.__signature__ = Signature(query_parameters())  # type: ignore[attr-defined]
+TheConfig = Annotated[RunConfig, Depends(config_of)]
