@@ -1,5 +1,6 @@
 """Parameters: what the handlers of requests are given, checked."""
 
+from collections.abc import Mapping
 from inspect import Parameter, Signature
 from typing import Annotated, Any
 
@@ -66,38 +67,28 @@ OWN_LIMITS: dict[str, dict[str, Any]] = {  # of the page, where they are narrowe
 QUERY_WORDS = {"low": "ge", "high": "le", "above": "gt", "below": "lt", "max_length": "max_length"}
 
 
-def query_of(name: str, kind: Any, default: Any, help: str = "") -> Parameter:
-    """A field as a parameter of a query."""
-    about = FIELDS.get(name)
-    limits = OWN_LIMITS.get(name) or (about.metadata if about else {})
-    words = {QUERY_WORDS[key]: limits[key] for key in QUERY_WORDS if key in limits}
-    if kind in (IntOrAuto, FloatOrAuto):
-        words = {}  # FastAPI has limits for numbers only; `config_of` checks these
-    shown = help or (about.metadata["help"] if about else "")
-    query = Query(description=shown, **words)
-    return Parameter(
-        name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, query]
-    )
+def query_of(name: str, kind: Any, default: Any, help: str, limits: Mapping[str, Any]) -> Parameter:
+    """A parameter of a query; FastAPI has limits for plain numbers and texts only."""
+    is_plain = kind not in (IntOrAuto, FloatOrAuto)
+    words = {QUERY_WORDS[key]: limits[key] for key in QUERY_WORDS if is_plain and key in limits}
+    kind = Annotated[kind, Query(description=help, **words)]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def query_parameters() -> list[Parameter]:
     """The fields of `RunConfig`: fills are called colors, a grid has rows and columns."""
-    grid = OWN_LIMITS["grid"]
-    cells = {"ge": grid["low"], "le": grid["high"]}
     found = []
     for name, field in FIELDS.items():
-        if name == "fills":
-            found.append(query_of(name, str, field.default).replace(name="colors"))
-        elif name == "grid":
-            for part, count, words in zip(("rows", "columns"), field.default, ("down", "across"),
-                                          strict=True):  # fmt: skip
-                kind = Annotated[int, Query(description=f"Cells {words}", **cells)]
-                found.append(
-                    Parameter(part, Parameter.KEYWORD_ONLY, default=count, annotation=kind)
-                )
+        default: Any = field.default
+        help, limits = field.metadata["help"], OWN_LIMITS.get(name, field.metadata)
+        if name == "grid":
+            found.append(query_of("rows", int, default[0], "Cells down", limits))
+            found.append(query_of("columns", int, default[1], "Cells across", limits))
+        elif name == "fills":
+            found.append(query_of("colors", str, default, help, limits))
         else:
-            kind = str | None if name == "target" else field.type
-            found.append(query_of(name, kind, field.default))
+            kind: Any = str | None if name == "target" else field.type
+            found.append(query_of(name, kind, default, help, limits))
     return found
 
 
