@@ -4,6 +4,7 @@ Nothing here knows what is inside, so that `attacks/before.py` can run the same 
 version and tell which of these defects it has; `defect` is the number under which it was found.
 """
 
+import http.client
 import io
 import json
 import os
@@ -22,6 +23,7 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -74,7 +76,7 @@ def test_what_cannot_be_written_down_is_refused_in_words_and_leaves_nothing_behi
     with serving(tmp_path) as server:
         with locked(tmp_path):
             status, refused = server.ask("api/jobs?sign=stop&n_masks=64", "POST")
-            worker = server.ask("api/about")[1].get("worker", {})
+            worker = server.ask("api/info")[1].get("worker", {})
         found = {
             "status": status,
             "in words": "locked" in str(refused),
@@ -97,13 +99,13 @@ def test_jobs_end_and_the_model_answers_after_the_list_of_jobs_was_locked(tmp_pa
         painted = b"\x01" * (size[0] * size[1])
         assert server.ask(f"api/jobs/{first}/whatif", "POST", painted, seconds=30)[0] == 200
         well = {"alive": True, "trouble": ""}
-        wait_for(lambda: server.ask("api/about")[1]["worker"] == well)  # it looks now and then
+        wait_for(lambda: server.ask("api/info")[1]["worker"] == well)  # it looks now and then
 
 
 @defect(1)
 def test_after_a_full_disk_jobs_are_done_again_and_what_failed_has_a_sentence(tmp_path):
     """A disk on which no file can have a second byte, as the limit of a file's size has it."""
-    with serving(tmp_path, "--checkpoint", 0, *PLANTED, path=planted_file(tmp_path)) as server:
+    with serving(tmp_path, "--save-every", 0, *PLANTED, path=planted_file(tmp_path)) as server:
         first = server.submit("n_masks=640&mask_prob=0.5&colors=red", png((32, 32)))
         limit = resource.RLIMIT_FSIZE
         before = resource.prlimit(server.process.pid, limit, (1, resource.RLIM_INFINITY))
@@ -154,7 +156,7 @@ def test_a_record_taken_home_while_its_job_runs_is_whole(tmp_path):
             assert archive.testzip() is None
         return len(content)
 
-    with serving(tmp_path, "--checkpoint", 0, *PLANTED, path=planted_file(tmp_path)) as server:
+    with serving(tmp_path, "--save-every", 0, *PLANTED, path=planted_file(tmp_path)) as server:
         job = server.submit("n_masks=100000&mask_prob=0.5&colors=red", png((32, 32)))
         server.wait(job, states=("running",))
         while not (tmp_path / f"{job}.npz").exists():
@@ -188,16 +190,16 @@ def test_nobody_comes_round_the_limit_of_the_queue_by_pausing(tmp_path):
         while (answer := server.ask(f"api/jobs?{query}", "POST", png((32, 32))))[0] == 201:
             jobs.append(answer[1]["id"])
         assert answer[0] == 429
-        assert server.ask(f"api/jobs/{jobs[-1]}/do/pause", "POST")[0] == 200
+        assert server.ask(f"api/jobs/{jobs[-1]}/actions/pause", "POST")[0] == 200
         server.submit(query, png((32, 32)))
-        assert server.ask(f"api/jobs/{jobs[-1]}/do/resume", "POST")[0] == 429
+        assert server.ask(f"api/jobs/{jobs[-1]}/actions/resume", "POST")[0] == 429
 
 
 @defect(13)
-def test_what_is_kept_has_a_limit_that_is_told(tmp_path):
-    with serving(tmp_path, "--keep-gb", 1, "--keep-days", 3) as server:
-        kept = server.ask("api/about")[1]["kept"]
-        assert (kept["most_bytes"], kept["most_days"]) == (10**9, 3)
+def test_the_storage_of_jobs_has_a_limit_that_the_server_reports(tmp_path):
+    with serving(tmp_path, "--keep-gb", 1) as server:
+        storage = server.ask("api/info")[1]["storage"]
+        assert storage == {"bytes": 0, "most_bytes": 10**9, "to_delete": []}
 
 
 # ---- whose folder
@@ -213,7 +215,7 @@ def test_a_folder_has_one_server_until_it_ends_by_a_kill_too(tmp_path):
     finally:
         first.end("kill")
     with serving(tmp_path) as third:
-        assert third.ask("api/about")[0] == 200
+        assert third.ask("api/info")[0] == 200
 
 
 # ---- uploads
@@ -336,7 +338,7 @@ def test_half_requests_do_not_make_the_server_deaf_nor_fill_its_log(tmp_path):
         answered = []
         for _ in range(3):
             try:
-                answered.append(server.ask("api/about", seconds=5)[0])
+                answered.append(server.ask("api/info", seconds=5)[0])
             except OSError:
                 answered.append("deaf")
             time.sleep(0.5)
@@ -469,7 +471,7 @@ def test_a_record_whose_fields_are_of_another_type_or_range_is_refused(saved, tm
         mcrise.load(other(saved, tmp_path / "run.npz", **fields))
 
 
-LOAD = "import sys, mcrise\ntry: mcrise.load(sys.argv[1])\nexcept mcrise.RecordError: print('ours')"
+LOAD = "import sys, mcrise\ntry: mcrise.load(sys.argv[1])\nexcept mcrise.McriseError: print('ours')"
 
 
 @defect(8)
@@ -673,7 +675,7 @@ def test_sigterm_saves_as_ctrl_c_does(tmp_path):
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "stop.png").write_bytes(png((32, 32)))
     words = ["explain", "stop.png", "--model", "slow:model", "--n-masks", "640",
-             "--mask-prob", "0.5", "--checkpoint", "1000"]  # fmt: skip
+             "--mask-prob", "0.5", "--save-every", "1000"]  # fmt: skip
     process = subprocess.Popen(
         [*MCRISE, *words], cwd=tmp_path, env={**os.environ, "SECONDS": "0.3"}, text=True,
         stderr=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -933,6 +935,8 @@ def test_a_report_and_the_list_of_jobs_are_whole_after_a_kill_in_the_middle_of_w
 def test_tabs_end_with_the_server_and_leave_no_traceback(tmp_path):
     with serving(tmp_path, *PLANTED, path=planted_file(tmp_path)) as server:
         running = server.submit("n_masks=100000&mask_prob=0.5&colors=red", png((32, 32)))
-        with urllib.request.urlopen(f"{server.address}api/jobs/{running}/events") as stream:
-            stream.readline()
-            assert "Traceback" not in server.end("terminate")
+        tab = http.client.HTTPConnection(urlsplit(server.address).netloc)  # kept open
+        tab.request("GET", f"/api/jobs/{running}")
+        assert tab.getresponse().read()
+        assert "Traceback" not in server.end("terminate")
+        tab.close()

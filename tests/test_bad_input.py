@@ -227,11 +227,11 @@ BAD_INPUT = {
     ),
     "a tolerance of 0": (
         explain("--n-masks", "auto", "--tolerance", "0"),
-        "The tolerance is 0, but a relative error above 0 is needed",
+        "tolerance is 0, but a relative error above 0 is needed",
     ),
     "a cap of 0": (
         explain("--n-masks", "auto", "--max-masks", "0"),
-        "The cap is 0, but at least 1 mask is needed",
+        "max_masks is 0, but at least 1 mask is needed",
     ),
     "a negative seed": (
         explain("--seed", "-1"),
@@ -267,7 +267,7 @@ BAD_INPUT = {
     ),
     "a batch size that divides no chunk": (
         explain("--batch-size", "7"),
-        "The batch size is 7, but it must divide a chunk of 64 masks",
+        "batch_size is 7, but it must divide a chunk of 64 masks",
     ),
     "an estimator that is none": (
         explain("--estimator", "mean"),
@@ -334,17 +334,17 @@ BAD_INPUT = {
         "newer/run.npz has format 99, but this mcrise reads format 1: choose another --out",
     ),
     "no record to continue": (
-        ("explain", "--more", "none", "--model", "bad_models:steady"),
+        ("explain", "--resume", "none", "--model", "bad_models:steady"),
         "none does not exist: give a run.npz or the folder it is in",
     ),
     "a record to continue with another model": (
-        ("explain", "--more", "out", "--model", "bad_models:raises"),
+        ("explain", "--resume", "out", "--model", "bad_models:raises"),
         "Error: Record of another run (other model (bad_models:steady in the record, "
         "bad_models:raises now))",
     ),
     "neither an image nor a record to continue": (
         ("explain", "--model", "bad_models:steady"),
-        "Give either an IMAGE to explain or --more RUN",
+        "Give either an IMAGE to explain or --resume RUN",
     ),
     "no record to show": (
         ("show", "none"),

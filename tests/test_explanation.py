@@ -385,7 +385,7 @@ def run_command(folder, *, wait=None):
     """The real command on the real model; killed after `wait` seconds if given."""
     image = str(folder / "stop.png")
     command = [sys.executable, "-m", "mcrise", "explain", image, "--model", "demo",
-               "--n-masks", "2048", "--checkpoint", "0.1", "--quiet"]  # fmt: skip
+               "--n-masks", "2048", "--save-every", "0.1", "--quiet"]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
     try:
         process.communicate(timeout=wait)

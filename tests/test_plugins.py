@@ -30,8 +30,8 @@ from mcrise.fills import Fill
 @dataclass(frozen=True)
 class Sepia(Fill):
     kind = "sepia"
-    deed = "aging this part"
-    takes = "freshness"
+    action_text = "aging this part"
+    removes = "freshness"
     strength: float = 1.0
 
     @property

@@ -168,7 +168,7 @@ def command_outputs(folder):
         "--size", "24x24", "--out", folder / "match",
     )  # fmt: skip
     other = folder / "other"
-    like = ("--like", stop, "--trials", "none", "--out", other, "--quiet")
+    like = ("--same-masks-as", stop, "--trials", "none", "--out", other, "--quiet")
     invoke("explain", runs / "stop.png", "--model", "demo", *like)
     differing = printed("diff", stop, other, "--out", folder / "diff-runs", "--json")
     return {
@@ -278,10 +278,11 @@ def answers(client):
     repainted = answer(client.post(f"{job}/whatif", content=mask.tobytes()))
     listed = answer(client.get("/api/jobs"))
     found = {
-        "about": [answer(client.get("/api/about"))],
+        "info": [answer(client.get("/api/info"))],
         "health": [answer(client.get("/api/health"))],
         "job": [{**one, **dict.fromkeys(PASSING)} for one in (submitted, now, *listed)],
-        "cards": [answer(client.get(f"/api/cards?ids={submitted['id']}"))],
+        "summaries": [answer(client.get(f"/api/summaries?ids={submitted['id']}"))],
+        "overview": [answer(client.get("/api/overview"))],
         "record": [about],
         "reading": [reading],
         "trials": [tried],

@@ -24,7 +24,7 @@ from .options import (
 )
 from .output import echo
 
-GRACE = 10  # seconds for what was asked before the end; tabs are told, and go by themselves
+GRACE = 10  # seconds for what was asked before the end
 
 
 @click.command(cls=Command)
@@ -40,10 +40,7 @@ GRACE = 10  # seconds for what was asked before the end; tabs are told, and go b
 @option("--audit", metavar="FOLDER", help="Also show this audit, and open its images.")
 @save_every_option
 @advanced("--keep-gb", type=click.FloatRange(0, min_open=True), default=20.0, show_default=True,
-          help="Delete the oldest jobs above this size, one day after announcing it.")  # fmt: skip
-@advanced("--keep-days", type=click.FloatRange(0, min_open=True),
-          help="Delete jobs older than this, one day after announcing it.  [default: no limit]",
-          )  # fmt: skip
+          help="Refuse new jobs when the jobs in --data take more gigabytes than this.")  # fmt: skip
 @model_options
 def serve(
     specs: tuple[str, ...],
@@ -53,7 +50,6 @@ def serve(
     audit: str | None,
     save_every: float,
     keep_gb: float,
-    keep_days: float | None,
     settings: dict[str, Any],
 ) -> None:
     """Show maps in the browser while they are computed.
@@ -71,22 +67,22 @@ def serve(
             f"The page needs {error.name}, which is not installed: pip install 'mcrise[web]'."
         ) from None
     from ..server.job_queue import JobQueue, warm_up
-    from ..server.quota import GIGABYTE, Retention
+    from ..server.quota import GIGABYTE
 
     shown = None if audit is None else Storage(audit)
     if shown is not None:
         read_stats(shown)  # refuse what is no finished audit before loading models
     with listening(host or "127.0.0.1", port) as door:  # first: models take a while
         models = load_models(specs, settings)
-        kept = Retention(keep_days, int(keep_gb * GIGABYTE))
-        jobs = JobQueue(data, models, checkpoint_seconds=save_every, retention=kept)
+        most_bytes = int(keep_gb * GIGABYTE)
+        jobs = JobQueue(data, models, checkpoint_seconds=save_every, most_bytes=most_bytes)
         # The model has the cores; estimates that fight it for them take a hundred times longer.
         threadpool_limits(1, user_api="blas")
         for name in models:
             jobs.call(name, warm_up)
         token = secrets.token_urlsafe(24) if host else None
         try:
-            answer(create_app(jobs, host, token, shown), jobs, door, host, token, bool(shown))
+            answer(create_app(jobs, host, token, shown), door, host, token, bool(shown))
         finally:
             jobs.close()
 
@@ -126,9 +122,7 @@ def listening(host: str, port: int) -> socket:
     return door
 
 
-def answer(
-    app: Any, jobs: Any, door: socket, host: str | None, token: str | None, audited: bool
-) -> None:
+def answer(app: Any, door: socket, host: str | None, token: str | None, audited: bool) -> None:
     """Tell the address, with the token where other machines may ask, and answer until Ctrl-C."""
     import uvicorn
 
@@ -147,10 +141,4 @@ def answer(
     echo(f"Open {address}{f'?token={token}' if token else ''}   (Ctrl-C ends it)")
     if audited:
         echo(f"The audit is at {address}audit.html")
-
-    class Server(uvicorn.Server):
-        async def shutdown(self, sockets: Any = None) -> None:
-            jobs.ending = True
-            await super().shutdown(sockets)
-
-    Server(config).run([door])
+    uvicorn.Server(config).run([door])

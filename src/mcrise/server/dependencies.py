@@ -31,19 +31,19 @@ async def jobs_of(request: Request) -> JobQueue:
     return jobs
 
 
-async def shelf_of(request: Request) -> ResultCache:
+async def cache_of(request: Request) -> ResultCache:
     result_cache: ResultCache = request.app.state.result_cache
     return result_cache
 
 
-async def cards_of(request: Request) -> ResultCache:
-    cards: ResultCache = request.app.state.cards
-    return cards
+async def summaries_of(request: Request) -> ResultCache:
+    summaries: ResultCache = request.app.state.summaries
+    return summaries
 
 
 TheJobs = Annotated[JobQueue, Depends(jobs_of)]
-TheCache = Annotated[ResultCache, Depends(shelf_of)]
-TheCards = Annotated[ResultCache, Depends(cards_of)]
+TheCache = Annotated[ResultCache, Depends(cache_of)]
+TheSummaries = Annotated[ResultCache, Depends(summaries_of)]
 
 
 def explanation_of(id: JobId, jobs: TheJobs) -> Explanation:

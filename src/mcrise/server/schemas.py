@@ -85,9 +85,8 @@ class Job:
     n_masks: int = 0
     goal: int = 0
     note: str = ""  # why it stopped or failed
-    early: bool = False  # there is something to see, before the first masks that count
-    speed: float | None = None  # masks a second
-    leaves: float | None = None  # when it goes, where there is no room for it
+    preview: bool = False  # there are maps of the pilot, before the first masks that count
+    speed: float | None = None  # masks per second
 
     def to_row(self) -> tuple[Any, ...]:
         asked = json.dumps(self.job_request.to_json())
