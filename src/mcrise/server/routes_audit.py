@@ -1,4 +1,4 @@
-"""An audit in the page: its figures, its own page, and its images opened with their records."""
+"""Routes of an audit: its statistics, its page, and its images opened with their records."""
 
 import hashlib
 import json
@@ -56,10 +56,10 @@ def figures(audit: TheAudit) -> dict[str, Any]:
             }
             for one in made.classes
         ]
-    told: dict[str, Any] = to_jsonable(
+    answer: dict[str, Any] = to_jsonable(
         {"name": asked.title, "page": "/audit.html", "fills": fills, "classes": classes}
     )
-    return told
+    return answer
 
 
 @router.get("/audit.html", response_class=HTMLResponse)
