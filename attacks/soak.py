@@ -50,7 +50,7 @@ class Soak:
         self.start()
 
     def start(self):
-        self.server = Server(self.folder, "--checkpoint", 0.2)
+        self.server = Server(self.folder, "--save-every", 0.2)
         job = self.ask("api/jobs?sign=stop&n_masks=64", "POST")
         if job:
             with contextlib.suppress(*DOWN, AssertionError, TypeError, KeyError):

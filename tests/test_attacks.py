@@ -105,7 +105,7 @@ def test_jobs_end_and_the_model_answers_after_the_list_of_jobs_was_locked(tmp_pa
 @defect(1)
 def test_after_a_full_disk_jobs_are_done_again_and_what_failed_has_a_sentence(tmp_path):
     """A disk on which no file can have a second byte, as the limit of a file's size has it."""
-    with serving(tmp_path, "--checkpoint", 0, *PLANTED, path=planted_file(tmp_path)) as server:
+    with serving(tmp_path, "--save-every", 0, *PLANTED, path=planted_file(tmp_path)) as server:
         first = server.submit("n_masks=640&mask_prob=0.5&colors=red", png((32, 32)))
         limit = resource.RLIMIT_FSIZE
         before = resource.prlimit(server.process.pid, limit, (1, resource.RLIM_INFINITY))
@@ -156,7 +156,7 @@ def test_a_record_taken_home_while_its_job_runs_is_whole(tmp_path):
             assert archive.testzip() is None
         return len(content)
 
-    with serving(tmp_path, "--checkpoint", 0, *PLANTED, path=planted_file(tmp_path)) as server:
+    with serving(tmp_path, "--save-every", 0, *PLANTED, path=planted_file(tmp_path)) as server:
         job = server.submit("n_masks=100000&mask_prob=0.5&colors=red", png((32, 32)))
         server.wait(job, states=("running",))
         while not (tmp_path / f"{job}.npz").exists():
@@ -364,10 +364,10 @@ def explained(scores_of, **options):
     [
         (lambda red: np.stack([1 + 0.009 * red, -0.009 * red], axis=1), {}),
         (lambda red: np.stack([1 + 0.009 * red, 0 * red], axis=1), {}),
-        (lambda red: 1 + 0.009 * red[:, None], {"scores": "independent"}),
+        (lambda red: 1 + 0.009 * red[:, None], {"score_kind": "independent"}),
         (lambda red: np.stack([1e-40 * red, 1 - 0 * red], axis=1), {}),
-        (lambda red: np.stack([1e15 * red, -1e15 * red], axis=1), {"scores": "any"}),
-        (lambda red: np.stack([1e-30 * red, 0 * red], axis=1), {"scores": "any"}),
+        (lambda red: np.stack([1e15 * red, -1e15 * red], axis=1), {"score_kind": "any"}),
+        (lambda red: np.stack([1e-30 * red, 0 * red], axis=1), {"score_kind": "any"}),
     ],
     ids=["outside 0..1", "one above 1", "all above 1", "denormal", "huge", "tiny"],
 )
@@ -409,7 +409,7 @@ def test_what_is_read_does_not_depend_on_the_unit_of_scores_that_may_be_anything
 @defect(12)
 def test_scores_that_cannot_be_reckoned_with_are_refused_in_words():
     with pytest.raises(mcrise.ModelError, match=r"range from .* clip"):
-        explained(lambda red: 3e38 * red[:, None].astype(np.float32), scores="any")
+        explained(lambda red: 3e38 * red[:, None].astype(np.float32), score_kind="any")
 
 
 # ---- records
@@ -675,7 +675,7 @@ def test_sigterm_saves_as_ctrl_c_does(tmp_path):
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "stop.png").write_bytes(png((32, 32)))
     words = ["explain", "stop.png", "--model", "slow:model", "--n-masks", "640",
-             "--mask-prob", "0.5", "--checkpoint", "1000"]  # fmt: skip
+             "--mask-prob", "0.5", "--save-every", "1000"]  # fmt: skip
     process = subprocess.Popen(
         [*MCRISE, *words], cwd=tmp_path, env={**os.environ, "SECONDS": "0.3"}, text=True,
         stderr=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -846,7 +846,7 @@ def test_a_long_name_of_external_data_is_part_of_who_a_model_is(tmp_path):
             made, tmp_path / "model.onnx", save_as_external_data=True, size_threshold=0,
             location="weights-" + "x" * 150, all_tensors_to_one_file=True,
         )  # fmt: skip
-        identities.append(mcrise.load_model(tmp_path / "model.onnx", scores="any").identity)
+        identities.append(mcrise.load_model(tmp_path / "model.onnx", score_kind="any").identity)
         (tmp_path / ("weights-" + "x" * 150)).unlink()
     assert identities[0] != identities[1]
 

@@ -1,79 +1,41 @@
-"""Which colors, where in an image, a model's decision depends on."""
+"""Which colors, where in an image, a model's decision depends on.
+
+The public names are listed in `__init__.pyi`, once for type checkers and for this module, which
+imports each of them when it is first used: `mcrise --help` needs none.
+"""
+
+import ast
+import importlib
+from pathlib import Path
+from typing import Any
 
 from ._version import VERSION
-from .audits.api import AuditResult, audit
-from .config import RunConfig
-from .errors import ExplanationError, InputError, McriseError, ModelError, PluginError
-from .explanation import Explanation, merge
-from .explanation_file import load
-from .fills import Blur, Fill, Gray, Hue, Mean, Noise, Picture, Solid
-from .fills import parse as parse_fills
-from .images import Geometry
-from .interpretation.regions import Interpretation, interpret
-from .interpretation.trials import (
-    Comparison,
-    Intervention,
-    TriedInterpretation,
-    compare,
-    find_counterfactual,
-    intervene,
-    try_findings,
-)
-from .maps import Maps
-from .masks import Plan
-from .metrics import Curve, measure
-from .models import load_model
-from .models.model import Model
-from .sampling import explain, grow, iter_explain
-from .similarity import Gallery, Match, match, open_gallery
-from .studies.api import StudyResult, run_study
 
+
+def _read_public_names() -> dict[str, tuple[str, str]]:
+    """Each public name with its module and its name there."""
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    return {
+        name.asname or name.name: (f".{node.module}", name.name)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+
+
+_PUBLIC = _read_public_names()
+__all__ = sorted(_PUBLIC)
 __version__ = VERSION
 
-__all__ = [
-    "AuditResult",
-    "Blur",
-    "Comparison",
-    "Curve",
-    "Explanation",
-    "ExplanationError",
-    "Fill",
-    "Gallery",
-    "Geometry",
-    "Gray",
-    "Hue",
-    "InputError",
-    "Interpretation",
-    "Intervention",
-    "Maps",
-    "Match",
-    "McriseError",
-    "Mean",
-    "Model",
-    "ModelError",
-    "Noise",
-    "Picture",
-    "Plan",
-    "PluginError",
-    "RunConfig",
-    "Solid",
-    "StudyResult",
-    "TriedInterpretation",
-    "audit",
-    "compare",
-    "explain",
-    "find_counterfactual",
-    "grow",
-    "interpret",
-    "intervene",
-    "iter_explain",
-    "load",
-    "load_model",
-    "match",
-    "measure",
-    "merge",
-    "open_gallery",
-    "parse_fills",
-    "run_study",
-    "try_findings",
-]
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, own = _PUBLIC[name]
+    found = globals()[name] = getattr(importlib.import_module(module, __name__), own)
+    return found
+
+
+def __dir__() -> list[str]:
+    """The API, and no modules."""
+    return [*__all__, "__version__"]

@@ -1,16 +1,15 @@
-"""The loop: chunk after chunk of masks is asked about and recorded, until there are enough.
+"""Sampling: chunk after chunk of masks is asked about and kept, until there are enough.
 
-`steps` yields the record each time a chunk has been added and stays silent otherwise: bars,
-checkpoints and live pictures are for whoever watches. `explain` runs it to the end.
+`iter_explain` yields the explanation each time a chunk has been added and stays silent otherwise:
+bars, checkpoints and live pictures are for the caller. `explain` runs it to the end, makes the
+trials that test what the maps show, and saves on the way.
 """
 
-import os
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +17,15 @@ from numpy.typing import NDArray
 from .config import (
     MAX_MASKS,
     TOLERANCE,
-    FloatOrAuto,
     IntOrAuto,
     RunConfig,
-    check_n_masks,
+    RunKeywords,
+    check_limits,
     whole_chunks,
 )
 from .errors import ExplanationError, InputError
-from .explanation import Explanation, Target
-from .explanation_file import load
-from .fills import Fill, as_fills
+from .explanation import TRIALS, Explanation, Target
+from .explanation_file import RunFile, load
 from .images import View
 from .mask_prob import choose
 from .masks import CHUNK
@@ -41,85 +39,53 @@ from .model_calls import (
     model_of,
     recognise,
 )
-from .models import Numbers, load_model
+from .models import ModelSettings, load_model
 from .models.model import Model
-from .models.scores import ScoreKind
+from .models.settings import check_keywords
 from .painting.canvas import Canvas
 
-CHECKPOINT_SECONDS = 10.0
 FIRST_LOOK = 128  # masks, before which an error cannot be told
-MODEL_SETTINGS = ("scores", "softmax", "sigmoid", "labels", "size", "mean", "std")
+
+
+class ExplainSettings(RunKeywords, ModelSettings, total=False):
+    """What to paint and how often, and what to know about the model."""
 
 
 def iter_explain(
     image: Any,
     model: Any,
     *,
-    fills: str | Sequence[str | Fill] = "rgbwk",
-    colors: str | Sequence[str | Fill] | None = None,
-    n_masks: IntOrAuto = "auto",
-    tolerance: float = TOLERANCE,
-    max_masks: int = MAX_MASKS,
-    target: Target = None,
-    mask_prob: FloatOrAuto = "auto",
-    grid: int | tuple[int, int] = (8, 8),
-    seed: int = 0,
-    batch_size: IntOrAuto = 32,
-    like: Explanation | Path | str | None = None,
-    scores: ScoreKind | None = None,
-    softmax: bool | None = None,
-    sigmoid: bool | None = None,
-    labels: Sequence[str] | None = None,
-    size: int | tuple[int, int] | None = None,
-    mean: Numbers | None = None,
-    std: Numbers | None = None,
+    same_masks_as: Explanation | Path | str | None = None,
     resume: Explanation | None = None,
+    **settings: Unpack[ExplainSettings],
 ) -> Iterator[Explanation]:
-    """Explain an image chunk by chunk; yields the same record each time it has grown.
+    """Explain an image chunk by chunk; yields the same explanation each time it has grown.
 
     `image` is a path, a Pillow image, an array (H, W, 3) or a tensor, uint8 or floats in 0..1.
     `model` is what `load_model` takes or gives: a file, or any callable from images (N, H, W, 3)
     to scores (N, C), which gets the dtype and range of the image, in a buffer that the next batch
-    reuses. `scores`, `softmax`, `sigmoid`, `labels`, `size`, `mean` and `std` are as there.
+    reuses. With `resume`, chunks that it has are not asked again. `settings` are all keywords of
+    `load_model`, and these:
 
-    `fills` (or `colors`) are what is painted: a palette, a list, or words as in `red,#0f0,blur:8`.
-    `n_masks` is rounded up to whole chunks of 64; see `grow` for "auto", `tolerance`, `cap` and
-    `target`. A call gets `batch_size` images, or fewer where they would take more than 1 GB. With
-    `resume`, chunks it has are not asked again.
+    fills, colors : what is painted: a palette, a list, or words as in `red,#0f0,blur:8`
+    grid : cells of a mask, down and across; one number for both
+    mask_prob : chance that a cell is painted, or "auto"
+    seed : of the random masks
+    n_masks : rounded up to whole chunks of 64, or "auto"; see `grow`
+    tolerance, max_masks, target : when "auto" stops; see `grow`
+    batch_size : images per call of the model, fewer where they would take more than 1 GB; or "auto"
 
-    `mask_prob` is the chance that a cell is painted. "auto" asks about one to three chunks first,
-    of which one is the run's own, and chooses: two runs may differ in it, so to compare images or
-    models give a number, or a record (or its path) as `like`, whose fills, grid, mask_prob, seed
-    and, where none is given, number of masks are taken.
+    A `mask_prob` of "auto" asks about one to three chunks first, of which one belongs to the run,
+    and chooses: two runs may differ in it. To compare images or models, give a number, or an
+    explanation (or its path) as `same_masks_as`: its fills, grid, mask_prob and seed are used
+    and, unless n_masks is given, its number of masks.
     """
-    if colors is not None:
-        if fills != "rgbwk":
-            raise InputError("Both fills and colors were given: they are the same, give one.")
-        fills = colors
-    config = RunConfig(
-        fills=fills if isinstance(fills, str) else as_fills(fills),
-        grid=(grid, grid) if isinstance(grid, int) else grid,
-        mask_prob=mask_prob,
-        seed=seed,
-        n_masks=n_masks,
-        tolerance=tolerance,
-        max_masks=max_masks,
-        target=target,
-        batch_size=batch_size,
-    )
-    if like is not None:
-        other = like if isinstance(like, Explanation) else load(like)
+    about_run, about_model = split_settings(settings, ("same_masks_as", "resume"))
+    config = RunConfig.of(**about_run)
+    if same_masks_as is not None:
+        other = same_masks_as if isinstance(same_masks_as, Explanation) else load(same_masks_as)
         config = config.like(other.plan, other.n_masks)
-    known = load_model(
-        model,
-        scores=scores,
-        softmax=softmax,
-        sigmoid=sigmoid,
-        labels=labels,
-        size=size,
-        mean=mean,
-        std=std,
-    )
+    known = load_model(model, **about_model)
     return run(known.view(image), known, config, resume)
 
 
@@ -239,14 +205,14 @@ def grow(
     """Add chunks to a record until it has `n_masks`; yields it each time it has grown.
 
     With n_masks="auto" until the relative error of the map of `target` is below `tolerance`, or
-    `cap` masks are reached; `record.verdict` then says which.
+    `max_masks` are reached; `explanation.stop_reason` then says which.
     """
-    check_n_masks(n_masks, tolerance, max_masks)
+    check_limits(n_masks=n_masks, tolerance=tolerance, max_masks=max_masks)
     explanation.check_room(most_masks(n_masks, max_masks))
     model = model_of(explanation, model)
     canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
     buffer = buffer_of(canvas, explanation.batch_size)
-    done, explanation.verdict = 0, ""
+    done, explanation.stop_reason = 0, ""
     explanation.goal = whole_chunks(min(FIRST_LOOK, max_masks) if n_masks == "auto" else n_masks)
     while True:
         for chunk in range(done // CHUNK, explanation.goal // CHUNK):
@@ -261,12 +227,12 @@ def grow(
         # stops where one never killed does.
         error = explanation.first(explanation.goal).maps(target).relative_error
         if error <= tolerance:
-            explanation.verdict = (
+            explanation.stop_reason = (
                 f"stopped at {explanation.goal:,} masks: relative error {error:.2f}"
             )
             return
         if explanation.goal >= max_masks:
-            explanation.verdict = (
+            explanation.stop_reason = (
                 f"cap of {explanation.goal:,} masks reached: relative error {error:.2f}, "
                 "some regions are not settled"
             )
@@ -291,27 +257,12 @@ def next_look(n_masks: int, excess: float) -> int:
 # ---- to the end
 
 
-class ExplainOptions(TypedDict, total=False):
-    """What `explain` may be told, for its two kinds of answer; `steps` says what each means."""
+class ExplainOptions(ExplainSettings, total=False):
+    """Options of `explain`, for its two kinds of answer; `iter_explain` says what each means."""
 
-    fills: str | Sequence[str | Fill]
-    colors: str | Sequence[str | Fill] | None
-    n_masks: IntOrAuto
-    tolerance: float
-    max_masks: int
-    target: Target
-    mask_prob: FloatOrAuto
-    grid: int | tuple[int, int]
-    seed: int
-    batch_size: IntOrAuto
-    like: Explanation | Path | str | None
-    scores: ScoreKind | None
-    softmax: bool | None
-    sigmoid: bool | None
-    labels: Sequence[str] | None
-    size: int | tuple[int, int] | None
-    mean: Numbers | None
-    std: Numbers | None
+    same_masks_as: Explanation | Path | str | None
+    trials: int | bool
+    truth: Target
     save: Path | str | None
     progress: bool
 
@@ -330,54 +281,115 @@ def explain(
     image: Any,
     model: Any,
     *,
-    fills: str | Sequence[str | Fill] = "rgbwk",
-    colors: str | Sequence[str | Fill] | None = None,
-    n_masks: IntOrAuto = "auto",
-    tolerance: float = TOLERANCE,
-    max_masks: int = MAX_MASKS,
-    target: Target = None,
-    mask_prob: FloatOrAuto = "auto",
-    grid: int | tuple[int, int] = (8, 8),
-    seed: int = 0,
-    batch_size: IntOrAuto = 32,
-    like: Explanation | Path | str | None = None,
-    scores: ScoreKind | None = None,
-    softmax: bool | None = None,
-    sigmoid: bool | None = None,
-    labels: Sequence[str] | None = None,
-    size: int | tuple[int, int] | None = None,
-    mean: Numbers | None = None,
-    std: Numbers | None = None,
+    same_masks_as: Explanation | Path | str | None = None,
+    trials: int | bool = TRIALS,
+    truth: Target = None,
     save: Path | str | None = None,
     progress: bool = False,
+    **settings: Unpack[ExplainSettings],
 ) -> Explanation | list[Explanation]:
-    """Explain an image: ask the model about painted versions of it, and return the record.
+    """Explain an image: ask the model about painted versions of it, and test what the maps show.
 
-    Image, model and the rest are as for `steps`; of a list of images, a list of records. With
-    `save`, the record of an image is kept there every ten seconds and at the end, and a record of
-    the same run found there is continued.
+    Image, model and the rest are as for `iter_explain`; of a list of images, a list of
+    explanations. Then regions that matter are searched for and tested by repainting: `trials` is
+    how many repaints the search may try, False for maps only. It is done for `target`, or the
+    predicted class; with `truth`, a repaint is searched for that makes a wrong image right.
+
+    With `save`, the explanation of an image is kept there every ten seconds and at the end, and
+    one of the same run found there is continued. An interrupt (Ctrl-C) returns what there is.
     """
-    options: Any = dict(locals())  # before any other name is: just what `steps` takes, and these
-    for name in ("image", "model", "save", "progress"):
-        del options[name]
-    if isinstance(image, list | tuple):
-        if save is not None:
-            raise InputError("Several images were given with one place to save: explain each.")
-        # Once for all of them; a loaded model takes no settings again.
-        known = load_model(model, **{name: options.pop(name) for name in MODEL_SETTINGS})
-        return [last(watched(iter_explain(one, known, **options), progress)) for one in image]
-    before = load(save) if save is not None and os.path.exists(save) else None
-    grown = iter_explain(image, model, resume=before, **options)
-    return last(watched(grown if save is None else checkpointed(grown, Path(save)), progress))
+    own = ("same_masks_as", "trials", "truth", "save", "progress")
+    about_run, about_model = split_settings(settings, own)
+    if isinstance(image, list | tuple) and save is not None:
+        raise InputError("Several images were given with one place to save: explain each.")
+    known = load_model(model, **about_model)  # once for all images and trials
+    target, budget = about_run.get("target"), trial_budget(trials)
+    file = None if save is None else RunFile(Path(save))
+
+    def one(image: Any) -> Iterator[Explanation]:
+        before = None if file is None else file.earlier()
+        grown = iter_explain(image, known, resume=before, same_masks_as=same_masks_as, **about_run)
+        return with_trials(watched(grown, progress), known, (target,), budget, truth, progress)
+
+    if not isinstance(image, list | tuple):
+        explanation, _ = last_or_interrupted(one(image) if file is None else file.keep(one(image)))
+        if explanation is None:
+            raise KeyboardInterrupt
+        return explanation
+    explanations = []
+    for entry in image:
+        explanation, interrupted = last_or_interrupted(one(entry))
+        explanations += [] if explanation is None else [explanation]
+        if interrupted:
+            break
+    return explanations
 
 
-def watched(grown: Iterator[Explanation], progress: bool) -> Iterator[Explanation]:
+def split_settings(
+    settings: ExplainSettings, others: Sequence[str] = ()
+) -> tuple[RunKeywords, ModelSettings]:
+    """What is about the run and what is about the model; `others` are keywords in a signature."""
+    of_run, of_model = RunKeywords.__annotations__, ModelSettings.__annotations__
+    check_keywords(settings, "explain", [*of_run, *others, *of_model])
+    about_run: Any = {name: value for name, value in settings.items() if name in of_run}
+    about_model: Any = {name: value for name, value in settings.items() if name in of_model}
+    return about_run, about_model
+
+
+def trial_budget(trials: int | bool) -> int | None:
+    """How many repaints a search may try; None for no trials at all."""
+    from .interpretation.trial_calls import check_budget
+
+    if trials is False:
+        return None
+    budget = TRIALS if trials is True else trials
+    check_budget(budget)
+    return budget
+
+
+def with_trials(
+    grown: Iterator[Explanation],
+    model: Model,
+    targets: Sequence[Target],
+    budget: int | None,
+    truth: Target = None,
+    progress: bool = False,
+) -> Iterator[Explanation]:
+    """Pass a run on, and when it has its masks make the trials of some classes.
+
+    Names of classes are resolved when the first masks have come, so that one that the model does
+    not have is refused then.
+    """
+    explanation = None
+    for explanation in grown:
+        indices = dict.fromkeys(explanation.resolve(target) for target in targets)
+        wanted = None if truth is None else explanation.resolve(truth)
+        yield explanation
+    if explanation is None or budget is None:
+        return
+    from .interpretation.trial_calls import iter_trials
+
+    if wanted == explanation.prediction.target:
+        wanted = None  # the image is right
+    yield from watched(iter_trials(explanation, indices, model, budget, wanted), progress, "trials")
+
+
+def watched(
+    run: Iterator[Explanation], progress: bool, what: str = "masks"
+) -> Iterator[Explanation]:
     """A run with a bar, where one is wanted."""
     if not progress:
-        return grown
-    from .output.progress import with_progress
+        return run
+    from .output.progress import ProgressState, show_progress, with_progress
 
-    return with_progress(grown)
+    if what == "masks":
+        return with_progress(run)
+
+    def look(explanation: Explanation) -> ProgressState:
+        n_trials = len(explanation.answers)
+        return ProgressState(n_trials, n_trials, what)  # how many it takes is known at the end
+
+    return show_progress(run, what, look)
 
 
 def last(run: Iterator[Explanation]) -> Explanation:
@@ -385,17 +397,14 @@ def last(run: Iterator[Explanation]) -> Explanation:
     return deque(run, maxlen=1)[0]
 
 
-def checkpointed(
-    run: Iterator[Explanation], path: Path, seconds: float = CHECKPOINT_SECONDS
-) -> Generator[Explanation, None, None]:
-    """Pass a run on, saving its record every few seconds, at the end and when it is cut short."""
-    explanation, saved_at, saved_masks = None, time.monotonic(), -1
+def last_or_interrupted(run: Iterator[Explanation]) -> tuple[Explanation | None, bool]:
+    """Run to the end or to an interrupt: what there is then, and whether it was interrupted."""
+    explanation = None
     try:
-        for explanation in run:
-            if time.monotonic() - saved_at >= seconds:
-                explanation.save(path)
-                saved_at, saved_masks = time.monotonic(), explanation.n_masks
-            yield explanation
-    finally:  # also on Ctrl-C, when the model fails, and when the caller stops listening
-        if explanation is not None and explanation.n_masks != saved_masks:
-            explanation.save(path)
+        for grown in run:
+            explanation = grown
+    except KeyboardInterrupt:
+        if explanation is not None and explanation.n_masks < explanation.goal:
+            explanation.stop_reason = f"interrupted at {explanation.n_masks:,} masks"
+        return explanation, True
+    return explanation, False

@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from ._util.array_eq import ArrayEq
 from ._util.files import outside_results
 from .errors import InputError, ModelError
 from .explanation_file import write_arrays
-from .models import load_model
+from .models import ModelSettings, load_model
 from .models.model import Model
 from .models.provenance import Origin
 
@@ -39,6 +39,10 @@ class Gallery(ArrayEq):
     digests: tuple[str, ...]  # of the files' bytes
     embeddings: NDArray[np.float32]  # (n, D)
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        n, size = self.embeddings.shape
+        return f"<Gallery: {n:,} images, embeddings of {size:,} numbers>"
 
     def index(self, path: Path) -> int:
         """Where an image of the gallery stands, by its path, its name or its content."""
@@ -70,14 +74,23 @@ class Match:
     distance: float
     rank: int  # 1: the nearest in the gallery
 
+    def __repr__(self) -> str:
+        return f"<Match: {self.path}, rank {self.rank}, distance {self.distance:.3g}>"
 
-def open_gallery(folder: Path | str, model: Any, cache: Path | str | None = None) -> Gallery:
+
+def open_gallery(
+    folder: Path | str,
+    model: Any,
+    cache: Path | str | None = None,
+    **settings: Unpack[ModelSettings],
+) -> Gallery:
     """Embed the images of a folder; with the folder `cache`, those seen before are not asked again.
 
     Pictures that mcrise has drawn there, in folders of runs, studies and audits, are left out.
-    `model` is what `load_model` takes, from images (N, H, W, 3) to embeddings (N, D).
+    `model` and `settings` are what `load_model` takes, from images (N, H, W, 3) to embeddings
+    (N, D).
     """
-    folder, embed = Path(folder), embedding(model)
+    folder, embed = Path(folder), embedding(model, settings)
     if not folder.is_dir():
         raise InputError(f"The gallery {folder} is not a folder: give one that holds images.")
     known = {ext for ext, kind in Image.registered_extensions().items() if kind in Image.OPEN}
@@ -117,13 +130,14 @@ def match(
     model: Any,
     distance: Distance | str = "euclidean",
     against: Path | str | None = None,
+    **settings: Unpack[ModelSettings],
 ) -> Match:
     """Find what the query is nearest to, or compare it with `against`, an image of the gallery.
 
-    `model` is the one that the gallery was opened with. The query's own file, recognised by its
-    content, is never a match. What is to be explained is the `model` of the match.
+    `model` and `settings` are those that the gallery was opened with. The query's own file,
+    recognized by its content, is never a match. The `model` of the match is what to explain.
     """
-    query, embed = Path(query), embedding(model)
+    query, embed = Path(query), embedding(model, settings)
     if distance not in DISTANCES:
         raise InputError(
             f"The distance is {distance!r}, but it must be one of {', '.join(DISTANCES)}."
@@ -154,10 +168,12 @@ def match(
     return Match(model, path, d0, order.index(chosen) + 1 if chosen in order else 1)
 
 
-def embedding(model: Any) -> Model:
+def embedding(model: Any, settings: ModelSettings) -> Model:
     """A model whose scores may be anything, in any form that `load_model` takes."""
-    ready = isinstance(model, Model) and model.kind == "any"
-    return model if ready else load_model(model, scores="any")
+    if isinstance(model, Model) and model.kind == "any" and not settings:
+        return model
+    settings = {**settings, "score_kind": "any"}
+    return load_model(model, **settings)
 
 
 def similar_to(

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from .fills import parse as parse_fills
 from .images import View, png, whole_pixels
 from .interpretation.claims import join
 from .interpretation.repaints import Repaint, Stroke
-from .models import load_model
+from .models import ModelSettings, load_model
 from .models.model import Model
 
 __all__ = ["DependsOnZone", "IgnoreResult", "assert_ignores"]
@@ -81,6 +81,7 @@ def assert_ignores(
     target: int | str | None = None,
     seed: int = 0,
     save: Path | str | None = None,
+    **settings: Unpack[ModelSettings],
 ) -> IgnoreResult:
     """Assert that painting a zone moves the score by no more than `at_most` on average.
 
@@ -89,10 +90,10 @@ def assert_ignores(
     of it over all `images` is held against `at_most`, in random order and only until it can be
     told on which side it lies, which is wrong in at most one of twenty tests.
 
-    `model` is whatever `load_model` takes, and `images` are paths, Pillow images or arrays. `zone`
-    is a name (`rim`, `center`, `lower right`, ...), a box (top, left, bottom, right, from 0 to 1),
-    as a string too (`"0.7:0.7:1:1"`), a mask (H, W) of the model's input, or a mask for each image.
-    A score must lie in 0..1. With `save`, the worst image is written there as a PNG.
+    `model` and `settings` are what `load_model` takes; `images` are paths, Pillow images or arrays.
+    `zone` is a name (`rim`, `center`, `lower right`, ...), a box (top, left, bottom, right, from 0
+    to 1), as a string too (`"0.7:0.7:1:1"`), a mask (H, W) of the model's input, or a mask for each
+    image. A score must lie in 0..1. With `save`, the worst image is written there as a PNG.
 
     Raises
     ------
@@ -110,11 +111,11 @@ def assert_ignores(
     images = list(images)
     if not images:
         raise InputError("No images were given: give at least one.")
-    opened, fills = load_model(model), parse_fills(colors)
+    opened, fills = load_model(model, **settings), parse_fills(colors)
     if opened.kind == "any":
         raise InputError(
             "The scores of the model may be any numbers, but at_most is a change of a score in "
-            "0..1: load the model with softmax=True or sigmoid=True."
+            "0..1: give softmax=True or sigmoid=True."
         )
     name = f"the {zone}" if isinstance(zone, str) and zone in ZONES else "the zone"
     worst: Change | None = None

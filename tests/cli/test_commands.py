@@ -176,9 +176,9 @@ def test_ctrl_c_keeps_what_was_computed(image, monkeypatch, capsys):
 def test_more_continues_a_finished_run_where_it_lies(image, capsys):
     run("explain", image, "--model", "demo", "--n-masks", 64, "--quiet")
     folder = image.with_name("stop.png.mcrise")
-    run("explain", "--model", "demo", "--more", folder, "--n-masks", 192, "--quiet")
+    run("explain", "--model", "demo", "--resume", folder, "--n-masks", 192, "--quiet")
     assert mcrise.load(folder).n_masks == 192
-    run("explain", "--model", "demo", "--more", folder / "run.npz", "--max-masks", 256,
+    run("explain", "--model", "demo", "--resume", folder / "run.npz", "--max-masks", 256,
         "--tolerance", 0.01)  # fmt: skip
     assert "Cap of 256 masks reached" in capsys.readouterr().out
 
@@ -188,7 +188,7 @@ def test_more_takes_the_labels_given_and_keeps_those_there_are(image, tmp_path):
     folder, names = image.with_name("stop.png.mcrise"), tmp_path / "names.txt"
     names.write_text("".join(f"sign {n}\n" for n in range(43)))
     for masks, more in ((128, ("--labels", names)), (192, ("--trials", "none"))):
-        run("explain", "--model", "demo", "--more", folder, "--n-masks", masks, "--quiet", *more)
+        run("explain", "--model", "demo", "--resume", folder, "--n-masks", masks, "--quiet", *more)
         assert mcrise.load(folder).labels[0] == "sign 0"
 
 

@@ -168,7 +168,7 @@ def command_outputs(folder):
         "--size", "24x24", "--out", folder / "match",
     )  # fmt: skip
     other = folder / "other"
-    like = ("--like", stop, "--trials", "none", "--out", other, "--quiet")
+    like = ("--same-masks-as", stop, "--trials", "none", "--out", other, "--quiet")
     invoke("explain", runs / "stop.png", "--model", "demo", *like)
     differing = printed("diff", stop, other, "--out", folder / "diff-runs", "--json")
     return {

@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from mcrise.interpretation.counterfactuals import MOST_CALLS
+from mcrise.interpretation.experiments import PlaceboControl
 
 import mcrise
 from judge import judge
 from mcrise.fills import Solid
-from mcrise.interpretation.counterfactuals import MOST_CALLS
-from mcrise.interpretation.experiments import PlaceboControl
 from mcrise.interpretation.regions import interpret
 from mcrise.interpretation.repaints import N_PLACES
 from mcrise.interpretation.text import control_words
@@ -80,7 +80,7 @@ def one_score(images):
 
 
 def test_a_single_score_has_no_decision_to_change():
-    explanation, tried = tried_of(picture(CENTER), one_score, scores="any")
+    explanation, tried = tried_of(picture(CENTER), one_score, score_kind="any")
     assert "the model looks for red here" in words(tried)
     flip = find_counterfactual(explanation, one_score, tried)
     assert flip is None
@@ -88,7 +88,7 @@ def test_a_single_score_has_no_decision_to_change():
 
 
 def test_a_callable_has_the_kind_of_score_that_its_record_has():
-    explanation = mcrise.explain(picture(CENTER), one_score, scores="any", n_masks=64)
+    explanation = mcrise.explain(picture(CENTER), one_score, score_kind="any", n_masks=64)
     curves = mcrise.measure(explanation, one_score, metrics="deletion")
     assert 0 < curves["deletion"].area < 5
 
@@ -98,7 +98,7 @@ def test_a_class_that_is_switched_off_hides_nothing():
         score = 10 * redness(images, CENTER)
         return np.stack([score, 10 - score, np.full_like(score, -1e4)], axis=1)
 
-    _, tried = tried_of(picture(CENTER), masked, scores="any")
+    _, tried = tried_of(picture(CENTER), masked, score_kind="any")
     assert "the model looks for red here and finds it" in words(tried)
 
 
@@ -124,7 +124,7 @@ def test_what_is_said_of_texture_does_not_depend_on_the_zero_of_scores(offset):
         (stripes, arrangement, "its texture or shape matters"),
         (dots, mixture, "its mix of colors matters, not how they are arranged"),
     ):
-        assert said in words(tried_of(image, model, scores="any")[1])
+        assert said in words(tried_of(image, model, score_kind="any")[1])
 
 
 def test_hue_is_not_said_to_matter_where_brightness_does():
@@ -296,11 +296,11 @@ def test_a_model_that_answers_repaints_with_other_classes_is_refused_and_nothing
         score = redness(images, CENTER)[:, None] / n_classes
         return np.hstack([score, 1 - np.repeat(score, n_classes - 1, axis=1)])
 
-    explanation = mcrise.explain(picture(CENTER), model, n_masks=256, scores="independent")
+    explanation = mcrise.explain(picture(CENTER), model, n_masks=256, score_kind="independent")
     reading = interpret(explanation, 0)
     model(picture(CENTER)[None])
     n_classes = 3
-    explanation.recognised = mcrise.load_model(model, scores="independent").predict
+    explanation.recognised = mcrise.load_model(model, score_kind="independent").predict
     with pytest.raises(mcrise.ModelError, match="3 scores per image after 2 before"):
         try_findings(explanation, reading, model)
     assert not explanation.answers

@@ -422,7 +422,7 @@ def test_killed_at_any_trial_the_same_command_asks_only_the_rest_and_prints_the_
         left.write_text(str(n_images))
         done = subprocess.run(
             [sys.executable, "-m", "mcrise", "explain", "gray.png", "--model", "mortal:model",
-             "--n-masks", "512", "--mask-prob", "0.5", "--checkpoint", "0", "--out", "out"],
+             "--n-masks", "512", "--mask-prob", "0.5", "--save-every", "0", "--out", "out"],
             cwd=tmp_path, capture_output=True, text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         )  # fmt: skip
@@ -459,7 +459,7 @@ def test_more_goes_into_no_other_run_and_is_painted_as_before(tmp_path, capsys):
         run("explain", picture, "--model", "demo", "--n-masks", 64, "--trials", "none",
             "--out", tmp_path / name)  # fmt: skip
     before = (tmp_path / "b" / "run.npz").read_bytes()
-    words = ("explain", "--more", tmp_path / "a", "--model", "demo", "--n-masks", 128, "--trials",
+    words = ("explain", "--resume", tmp_path / "a", "--model", "demo", "--n-masks", 128, "--trials",
              "none")  # fmt: skip
     with pytest.raises(InputError, match="another run"):
         run(*words, "--out", tmp_path / "b")

@@ -200,7 +200,7 @@ def test_changed_weights_under_the_same_name_are_refused_by_every_command(desk, 
     (desk / "weights.json").write_text("-1.0")
     for again in (words, ("whatif", "t", "--model", "thinker:predict"),
                   ("measure", "t", "--model", "thinker:predict"),
-                  ("explain", "--more", "t", "--model", "thinker:predict")):  # fmt: skip
+                  ("explain", "--resume", "t", "--model", "thinker:predict")):  # fmt: skip
         assert "answers differently now" in sentence(run(*again))
     shown = run("show", "t", "--json")  # which asks nobody
     assert json.loads(shown.output)["n_masks"] == 64

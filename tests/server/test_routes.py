@@ -663,7 +663,7 @@ def ask(address, path, method="GET"):
 def test_a_job_survives_kill_9_and_its_record_is_equal_to_the_bit(tmp_path):
     """The real model, the real command, and a checkpoint every few chunks."""
     n_masks = 384
-    process, address = serve(tmp_path, "--checkpoint", "0.1")
+    process, address = serve(tmp_path, "--save-every", "0.1")
     try:
         job = ask(address, f"api/jobs?sign=stop&n_masks={n_masks}", "POST")
         wait(lambda: (tmp_path / f"{job['id']}.npz").exists())

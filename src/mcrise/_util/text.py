@@ -4,7 +4,9 @@ Labels and names come from others' files, where a sequence that begins with ESC 
 a newline may add a line that nobody wrote, and a change of direction may turn a name around.
 """
 
+import difflib
 import re
+from collections.abc import Sequence
 
 # C0 without tab and newline, DEL, C1, separators of lines, marks and changes of direction; and the
 # bytes of C1 in a name that is no text, which Python hands on as half surrogates.
@@ -12,6 +14,12 @@ ACTING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udc9f]"
 )
 DEL = "\x7f"
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """The end of a sentence about a word that is not known."""
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}."
 
 
 def visible(text: str) -> str:

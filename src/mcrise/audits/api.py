@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,8 @@ from ..explanation import Explanation
 from ..interpretation.claims import join
 from ..mask_prob import settle, standing
 from ..model_calls import buffer_of, chunk_scores
-from ..models import Numbers, load_model
+from ..models import ModelSettings, load_model
 from ..models.model import Model
-from ..models.scores import ScoreKind
 from ..sampling import begin, most_masks
 from ..studies.api import RETRIES, check_work, named, pool_of, watched
 from ..studies.results import MOST_TOLD
@@ -55,6 +54,12 @@ class AuditResult:
     summary: tuple[str, ...]  # lines of Markdown
     n_images: int
     n_failed: int
+
+    def __repr__(self) -> str:
+        return f"<AuditResult: {self.n_images:,} images, {self.n_failed:,} failed; {self.path}>"
+
+    def __str__(self) -> str:
+        return "\n".join(self.summary)
 
 
 @dataclass(frozen=True)
@@ -163,19 +168,7 @@ def audit(
     keep_going: bool = False,
     overwrite: bool = False,
     progress: bool = False,
-    labels: Sequence[str] | Path | str | None = None,
-    size: int | tuple[int, int] | None = None,
-    short_side: int | None = None,
-    filter: Literal["nearest", "bilinear", "bicubic", "lanczos", "area"] | None = None,
-    scale: float | None = None,
-    mean: Numbers | None = None,
-    std: Numbers | None = None,
-    layout: Literal["NCHW", "NHWC"] | None = None,
-    channels: Literal["rgb", "bgr"] | None = None,
-    name: str | None = None,
-    scores: ScoreKind | None = None,
-    softmax: bool | None = None,
-    sigmoid: bool | None = None,
+    **settings: Unpack[ModelSettings],
 ) -> AuditResult:
     """Find out on which colors, and where, a model depends over many images, class by class.
 
@@ -195,8 +188,9 @@ def audit(
     Tasks that fail are tried `retries` times more. Then they end the audit; with `keep_going` the
     image is left out and listed in `failed.parquet`. `keep_records` keeps the record of each.
     """
-    given = {key: value for key, value in locals().items() if key not in ("progress",)}
-    return prepare(**given).run(progress)
+    given = {**locals()}
+    del given["progress"], given["settings"]
+    return prepare(**given, **settings).run(progress)
 
 
 def prepare(
@@ -225,9 +219,9 @@ def prepare(
     retries: int,
     keep_going: bool,
     overwrite: bool,
-    **said: Any,
+    **settings: Unpack[ModelSettings],
 ) -> PreparedAudit:
-    """An audit, refused or ready to run; `said` is about the model."""
+    """An audit, refused or ready to run; `settings` are about the model."""
     in_memory = not isinstance(model, str | Path)
     check_work(workers, ray, timeout, retries, in_memory)
     if importlib.util.find_spec("pyarrow") is None:
@@ -249,7 +243,8 @@ def prepare(
                       images, seed)  # fmt: skip
     has_objects = any(one.box or one.mask for one in examples)
     config = AuditConfig(run_config, parse_zones(zones, has_objects), keep_records)
-    known = load_model(model, **said, threads=None if in_memory else 1)
+    said: Any = {**settings, "threads": None if in_memory else 1}
+    known = load_model(model, **said)
     truths = [truth_of(example, known.labels) for example in examples]
     where = data if Storage(data).remote else os.path.abspath(data)
     note: dict[str, Any] = {

@@ -7,29 +7,41 @@ import click
 
 from ..config import RunConfig
 from ..errors import InputError
+from ..explanation import TRIALS
 from ..models import load_model
 from ..output.run_folder import RunFolder
-from ..sampling import run
+from ..sampling import last, run, watched, with_trials
 from ..similarity import DISTANCES, MASK_PROB, cache_folder, digest_of, open_gallery
 from ..similarity import match as find_match
-from .explain import follow, print_result
-from .options import estimator_option, json_option, model_options, run_options
+from .explain import print_result
+from .options import (
+    Command,
+    estimator_option,
+    json_option,
+    model_options,
+    option,
+    out_option,
+    overwrite_option,
+    quiet_option,
+    run_options,
+)
 from .output import echo
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("query", type=click.Path(path_type=Path))
 @click.argument("gallery", type=click.Path(path_type=Path))
-@click.option("--model", "spec", required=True, help="A model that gives embeddings.")
-@click.option("--against", type=click.Path(path_type=Path),
-              help="A file of the gallery.  [default: the nearest]")  # fmt: skip
-@click.option("--distance", type=click.Choice(DISTANCES), default="euclidean", show_default=True)
+@option("--model", "spec", required=True, help="A model that gives embeddings.")
+@option("--against", type=click.Path(path_type=Path), metavar="FILE",
+        help="Image of the gallery to compare with.  [default: the nearest]")  # fmt: skip
+@option("--distance", type=click.Choice(DISTANCES), default="euclidean", show_default=True,
+        help="Distance between embeddings.")  # fmt: skip
 @run_options(mask_prob=MASK_PROB)
 @estimator_option
-@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: QUERY.match]")
+@out_option("QUERY.match")
 @json_option
-@click.option("--quiet", is_flag=True, help="No progress bar, no sentences.")
-@click.option("--overwrite", is_flag=True, help="Replace another run in the folder.")
+@quiet_option
+@overwrite_option
 @model_options
 def match(
     query: Path,
@@ -52,13 +64,17 @@ def match(
     folder.check_writable()
     if folder.path.resolve() == gallery.resolve():
         raise InputError(f"The images are in {gallery} themselves: choose another --out.")
-    embed = load_model(spec, **{**settings, "scores": "any", "softmax": None, "sigmoid": None})
+    silent = quiet or as_json
+    embed = load_model(spec, **{**settings, "score_kind": "any", "softmax": None, "sigmoid": None})
     view = embed.view(query)
     known = open_gallery(gallery, embed, cache_folder())
     found = find_match(query, known, embed, distance, against)
-    with folder.refusing():
-        grown = run(view, found.model, config, None if overwrite else folder.earlier())
-        explanation = follow(folder.keep(grown), quiet or as_json)
+    file = folder.file()
+    grown = run(view, found.model, config, None if overwrite else file.earlier())
+    tested = with_trials(
+        watched(grown, not silent), found.model, [None], TRIALS, progress=not silent
+    )
+    explanation = last(file.keep(tested))
     pixels = embed.view(found.path).pixels
     picture = plot_match(explanation.maps(0, estimator), pixels, found.path.name)
     written = folder.save(picture, "match.png")
@@ -70,6 +86,4 @@ def match(
             f"distance {found.distance:.3g}): {written}"
         )
     notes = (*known.notes, *embed.notes)
-    print_result(
-        folder.draw(explanation, [None], estimator, found.model, notes), folder.run, as_json, quiet
-    )
+    print_result(folder.draw(explanation, [None], estimator, notes), folder.run, as_json, quiet)

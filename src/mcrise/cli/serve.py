@@ -14,25 +14,33 @@ from ..batch.storage import Storage
 from ..errors import InputError
 from ..models import load_model
 from ..models.model import Model
-from ..sampling import CHECKPOINT_SECONDS
-from .options import model_options
+from .options import (
+    MODEL_HELP,
+    Command,
+    advanced,
+    model_options,
+    option,
+    save_every_option,
+)
 from .output import echo
 
 GRACE = 10  # seconds for what was asked before the end
 
 
-@click.command()
-@click.option("--model", "specs", multiple=True, default=["demo"], show_default=True,
-              help="As for explain; repeat to offer several.")  # fmt: skip
-@click.option("--port", type=click.IntRange(0, 65535), default=8700, show_default=True)
-@click.option("--host", help="Let other machines in at this address; they need the token printed.")
-@click.option("--data", type=click.Path(path_type=Path), default="mcrise-data", show_default=True,
-              help="Folder of the jobs and their records.")  # fmt: skip
-@click.option("--audit", help="Folder of an audit, to show too and to open images of.")
-@click.option("--checkpoint", type=float, default=CHECKPOINT_SECONDS, show_default=True,
-              help="Save the record of a running job every so many seconds.")  # fmt: skip
-@click.option("--keep-gb", type=click.FloatRange(0, min_open=True), default=20.0, show_default=True,
-              help="Refuse new jobs when the jobs in --data take more.")  # fmt: skip
+@click.command(cls=Command)
+@option("--model", "specs", multiple=True, default=["demo"], show_default=True,
+        help=MODEL_HELP + " Repeat to offer several.")  # fmt: skip
+@option("--port", type=click.IntRange(0, 65535), default=8700, show_default=True,
+        help="Port of the page; 0 for any that is free.")  # fmt: skip
+@option("--host", metavar="ADDRESS",
+        help="Let other machines in at this address; they need the token that is printed.",
+        )  # fmt: skip
+@option("--data", type=click.Path(path_type=Path), default="mcrise-data", show_default=True,
+        help="Folder of the jobs and their results.")  # fmt: skip
+@option("--audit", metavar="FOLDER", help="Also show this audit, and open its images.")
+@save_every_option
+@advanced("--keep-gb", type=click.FloatRange(0, min_open=True), default=20.0, show_default=True,
+          help="Refuse new jobs when the jobs in --data take more gigabytes than this.")  # fmt: skip
 @model_options
 def serve(
     specs: tuple[str, ...],
@@ -40,13 +48,13 @@ def serve(
     host: str | None,
     data: Path,
     audit: str | None,
-    checkpoint: float,
+    save_every: float,
     keep_gb: float,
     settings: dict[str, Any],
 ) -> None:
-    """Show maps in the browser as they sharpen.
+    """Show maps in the browser while they are computed.
 
-    What is said of a model, such as --softmax, is said of every --model.
+    Options about the model, such as --softmax, apply to every --model.
     """
     try:
         import scipy.linalg  # noqa: F401  brings a second BLAS, to be limited too
@@ -67,7 +75,7 @@ def serve(
     with listening(host or "127.0.0.1", port) as door:  # first: models take a while
         models = load_models(specs, settings)
         most_bytes = int(keep_gb * GIGABYTE)
-        jobs = JobQueue(data, models, checkpoint_seconds=checkpoint, most_bytes=most_bytes)
+        jobs = JobQueue(data, models, checkpoint_seconds=save_every, most_bytes=most_bytes)
         # The model has the cores; estimates that fight it for them take a hundred times longer.
         threadpool_limits(1, user_api="blas")
         for name in models:

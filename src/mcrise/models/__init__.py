@@ -6,70 +6,45 @@ write its `from_file(path, settings)` and name it in the table.
 
 import importlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Unpack
 
 from ..demo import MODEL as DEMO
 from ..errors import InputError
 from .callables import from_name, from_object
 from .model import Model
 from .provenance import Origin
-from .scores import ScoreKind
-from .settings import Settings, read_settings
+from .settings import ModelSettings, Settings, read_settings
 
-__all__ = ["Settings", "find_file", "load_model", "read_settings"]
+__all__ = ["ModelSettings", "Settings", "find_file", "load_model", "read_settings"]
 
 RUNTIMES = {".onnx": "onnx", ".pt": "torch", ".pt2": "torch"}  # suffix -> module beside this one
-Numbers = float | Sequence[float]  # one for all channels, or red, green and blue
 
 
-def load_model(
-    model: Any,
-    *,
-    labels: Sequence[str] | Path | str | None = None,
-    size: int | tuple[int, int] | None = None,
-    short_side: int | None = None,
-    filter: Literal["nearest", "bilinear", "bicubic", "lanczos", "area"] | None = None,
-    scale: float | None = None,
-    mean: Numbers | None = None,
-    std: Numbers | None = None,
-    layout: Literal["NCHW", "NHWC"] | None = None,
-    channels: Literal["rgb", "bgr"] | None = None,
-    name: str | None = None,
-    scores: ScoreKind | None = None,
-    softmax: bool | None = None,
-    sigmoid: bool | None = None,
-    threads: int | None = None,
-) -> Model:
+def load_model(model: Any, **settings: Unpack[ModelSettings]) -> Model:
     """Load a model that can be explained.
 
     `model` is the path of an `.onnx` file, a TorchScript `.pt` or exported `.pt2` file, a
     `package.module:callable`, `demo` for the embedded traffic-sign model, a torch module, or any
     callable from images (N, H, W, 3) to scores (N, C).
 
-    The rest says what cannot be read off it; the TOML file beside a model file (`model.onnx` ->
-    `model.toml`) may say it too, and arguments win. Pictures are brought to `size` (rows,
-    columns), after resizing their short side to `short_side` where that is given; pixels go in as
-    `(pixel / scale - mean) / std`. `name` picks one of several outputs; `softmax` and `sigmoid`
-    are applied to logits; `scores` says what then comes out.
+    `settings` are what a model file does not say. The TOML file beside it (`model.onnx` ->
+    `model.toml`) may hold them too; arguments win. Every function that takes a model takes them.
+
+    labels : list of names, or a text file with one per line
+    size : rows and columns of the input, where the model leaves them open
+    short_side : resize the short side to this, then cut `size` from the middle
+    filter : "nearest", "bilinear", "bicubic", "lanczos" or "area"
+    scale, mean, std : pixels go in as `(pixel / scale - mean) / std`; one number, or one per color
+    layout : "NCHW" or "NHWC"
+    channels : "rgb" or "bgr"
+    name : which output, where there are several
+    softmax, sigmoid : apply one to logits
+    score_kind : what then comes out: "probability", "independent" or "any"
+    threads : of the runtime; all cores if left out
     """
-    given = {
-        "labels": labels,
-        "size": size,
-        "short_side": short_side,
-        "filter": filter,
-        "scale": scale,
-        "mean": mean,
-        "std": std,
-        "layout": layout,
-        "channels": channels,
-        "name": name,
-        "scores": scores,
-        "softmax": softmax,
-        "sigmoid": sigmoid,
-        "threads": threads,
-    }
+    given = dict(settings)
     if not isinstance(model, str | Path):
         return from_object(model, read_settings(None, given))
     path = DEMO if str(model) == "demo" else Path(model)

@@ -72,7 +72,7 @@ def from_object(model: Any, settings: Settings) -> Model:
 
 def changes_scores(settings: Settings) -> bool:
     """Whether anything was said that decides the scores, other than what they mean."""
-    return bool(replace(settings, scores=None).to_json())
+    return bool(replace(settings, score_kind=None).to_json())
 
 
 def from_callable(found: Any, settings: Settings, name: str, digest: str) -> Model:
@@ -87,7 +87,7 @@ def from_callable(found: Any, settings: Settings, name: str, digest: str) -> Mod
 def with_output(model: Model, settings: Settings) -> Model:
     """A `Model` says itself how images go in; what comes out may be added."""
     output = Settings(
-        scores=settings.scores,
+        score_kind=settings.score_kind,
         softmax=settings.softmax,
         sigmoid=settings.sigmoid,
         labels=settings.labels,
@@ -95,12 +95,12 @@ def with_output(model: Model, settings: Settings) -> Model:
     if replace(settings, threads=None) != output:
         raise InputError(
             f"The model {model.identity} is an mcrise.Model and says itself how images go in: give "
-            "no more than scores, softmax, sigmoid and labels."
+            "no more than score_kind, softmax, sigmoid and labels."
         )
     if output == Settings():
         return model
     changed = changes_scores(output)
-    kind = settings.kind if settings.scores or settings.sigmoid else model.kind
+    kind = settings.kind if settings.score_kind or settings.sigmoid else model.kind
     return replace(
         model,
         kind=kind,

@@ -36,12 +36,12 @@ def check_scores(kind: str, scores: NDArray[np.float32]) -> None:
             raise ModelError(
                 f"the scores are not probabilities (from {low:.3g} to {high:.3g}, a row sums "
                 f"to {sums[np.abs(sums - 1).argmax()]:.3g}): add a softmax (--softmax) if they "
-                "are logits, or say what they are (--scores independent or --scores any)"
+                "are logits, or say what they are (--score-kind independent or any)"
             )
     elif kind in ("independent", "similarity") and outside:
         raise ModelError(
             f"the scores range from {low:.3g} to {high:.3g}, but {kind} scores lie in "
-            "0..1: say --scores any if they are logits or distances"
+            "0..1: give --score-kind any if they are logits or distances"
         )
     elif max(-low, high) > LARGEST:
         raise ModelError(

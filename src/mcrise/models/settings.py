@@ -12,22 +12,22 @@ channels = "rgb"           # or bgr
 
 [output]
 name = "scores"            # which output, where there are several
-scores = "probability"     # probability, independent or any
+score_kind = "probability" # probability, independent or any
 softmax = false            # apply one to logits of classes that exclude each other
 sigmoid = false            # apply one to each logit; the scores are then independent
-labels = ["stop", "yield"] # or "labels.txt": a file beside, one label a line
+labels = ["stop", "yield"] # or "labels.txt": a file beside, one label per line
 """
 
-import difflib
 import hashlib
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
+from .._util.text import did_you_mean
 from .._util.validation import toml
 from ..errors import InputError
 from ..images import Geometry
@@ -37,9 +37,30 @@ from .scores import ScoreKind
 
 SECTIONS = {
     "input": ("size", "short_side", "filter", "scale", "mean", "std", "layout", "channels"),
-    "output": ("name", "scores", "softmax", "sigmoid", "labels"),
+    "output": ("name", "score_kind", "softmax", "sigmoid", "labels"),
 }
 Triple = tuple[float, float, float]  # red, green, blue
+Numbers = float | Sequence[float]  # one for all channels, or red, green and blue
+OLD_NAMES = {"score_kind": "scores"}  # in digests of settings, which saved runs have
+
+
+class ModelSettings(TypedDict, total=False):
+    """What can be said about a model, as keywords of `load_model` and all that call it."""
+
+    labels: Sequence[str] | Path | str | None
+    size: int | tuple[int, int] | None
+    short_side: int | None
+    filter: Literal["nearest", "bilinear", "bicubic", "lanczos", "area"] | None
+    scale: float | None
+    mean: Numbers | None
+    std: Numbers | None
+    layout: Literal["NCHW", "NHWC"] | None
+    channels: Literal["rgb", "bgr"] | None
+    name: str | None
+    score_kind: ScoreKind | None
+    softmax: bool | None
+    sigmoid: bool | None
+    threads: int | None
 
 
 @dataclass(frozen=True)
@@ -55,7 +76,7 @@ class Settings:
     layout: str | None = None
     channels: str = "rgb"
     name: str | None = None
-    scores: ScoreKind | None = None
+    score_kind: ScoreKind | None = None
     softmax: bool = False
     labels: tuple[str, ...] | None = None
     threads: int | None = None  # for the runtime; None: all cores
@@ -67,7 +88,7 @@ class Settings:
 
     @property
     def kind(self) -> ScoreKind:
-        return self.scores or ("independent" if self.sigmoid else "probability")
+        return self.score_kind or ("independent" if self.sigmoid else "probability")
 
     def geometry(self, size: tuple[int, int] | None) -> Geometry:
         """The geometry for a model whose own input size is `size` (None where it is open)."""
@@ -87,8 +108,14 @@ class Settings:
         return (gains[0], gains[1], gains[2]), (offsets[0], offsets[1], offsets[2])
 
     def digest(self) -> str:
-        said = repr(replace(self, labels=None, threads=None)) + " sigmoid" * self.sigmoid
-        return hashlib.sha256(said.encode()).hexdigest()
+        said = replace(self, labels=None, threads=None)
+        shown = [
+            f"{OLD_NAMES.get(entry.name, entry.name)}={getattr(said, entry.name)!r}"
+            for entry in fields(self)
+            if entry.repr
+        ]
+        text = f"Settings({', '.join(shown)})" + " sigmoid" * self.sigmoid
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
         """What was said that decides the scores, as `load_model` takes it again."""
@@ -140,17 +167,22 @@ def read_toml(path: Path) -> dict[str, Any]:
             )
         for name in entries:
             if name not in SECTIONS[section]:
-                raise InputError(unknown(name, f"[{section}]", SECTIONS[section]))
+                raise InputError(unknown_setting(name, f"[{section}]", SECTIONS[section]))
         said |= entries
     if isinstance(said.get("labels"), str):
         said["labels"] = path.parent / said["labels"]
     return said
 
 
-def unknown(name: str, where: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    asked = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}."
-    return f"{name!r} is not a setting of {where}; {asked}"
+def unknown_setting(name: str, where: str, known: Sequence[str]) -> str:
+    return f"{name!r} is not a setting of {where}; {did_you_mean(name, known)}"
+
+
+def check_keywords(given: Iterable[str], function: str, known: Sequence[str]) -> None:
+    """Refuse keywords that a function does not have."""
+    for name in given:
+        if name not in known:
+            raise InputError(unknown_setting(name, function, known))
 
 
 def convert(said: dict[str, Any]) -> dict[str, Any]:
@@ -158,7 +190,7 @@ def convert(said: dict[str, Any]) -> dict[str, Any]:
     converted = {}
     for name, value in said.items():
         if name not in CONVERTERS:
-            raise InputError(unknown(name, "a model", CONVERTERS))
+            raise InputError(unknown_setting(name, "a model", list(CONVERTERS)))
         converter, needed = CONVERTERS[name]
         try:
             converted[name] = converter(value)
@@ -226,7 +258,7 @@ CONVERTERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "layout": (word, "NCHW or NHWC is"),
     "channels": (word, "rgb or bgr is"),
     "name": (word, "the name of an output is"),
-    "scores": (word, "probability, independent or any is"),
+    "score_kind": (word, "probability, independent or any is"),
     "softmax": (yes_or_no, "true or false is"),
     "sigmoid": (yes_or_no, "true or false is"),
     "labels": (names, "a list of names or the path of a text file is"),

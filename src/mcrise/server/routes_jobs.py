@@ -13,7 +13,7 @@ from ..demo.signs import SIGNS
 from ..estimators import DEFAULT, ESTIMATORS
 from ..fills import CUBE8
 from ..images import View, png
-from .dependencies import BODY, PNG, JobId, TheBrief, TheJobs
+from .dependencies import BODY, PNG, JobId, TheConfig, TheJobs
 from .image_decoder import FORMATS
 from .job_queue import JobQueue
 from .schemas import Job, JobRequest
@@ -98,7 +98,7 @@ def sign_png(name: str) -> bytes:
 async def submit(
     request: Request,
     jobs: TheJobs,
-    config: TheBrief,
+    config: TheConfig,
     sign: Annotated[str | None, Query(description="A drawn sign instead of a body")] = None,
     name: Annotated[str, Query(max_length=200, description="What to call the picture")] = "",
     model: Annotated[str | None, Query(description="One of those served")] = None,

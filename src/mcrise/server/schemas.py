@@ -1,8 +1,7 @@
-"""What a client asks for (`JobRequest`), and how far it has got (`Job`), as rows of `JobTable`."""
+"""Job: how far an order has got, and the row of the ledger that says so."""
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 from .._util import validation
 from ..config import RunConfig
 from ..errors import InputError
-from ..masks import MOST_CELLS
 
 BLANK = np.zeros((64, 64, 3), np.uint8)
 
@@ -23,14 +21,14 @@ class JobRequest:
     model: str  # its name here
     name: str = "picture"  # what the user calls the picture; never a path
     config: RunConfig = field(default_factory=RunConfig)
-    as_recorded: bool = False  # its fills are those of the record, whatever the config says
+    as_recorded: bool = False  # its fills are those of the job's record, whatever the brief says
 
     def to_json(self) -> dict[str, Any]:
         said = {"model": self.model, "name": self.name, **self.config.to_json()}
         return said if self.is_named(said["fills"]) else {**said, "fills": None}
 
     def is_named(self, names: str) -> bool:
-        """Whether names identify its fills: fills of other records can have any name."""
+        """Whether names tell its fills: those of others' records may be called anything."""
         if isinstance(self.config.fills, str):
             return not self.as_recorded
         try:
@@ -40,58 +38,30 @@ class JobRequest:
 
 
 def parse_request(said: Any) -> JobRequest:
-    """A request as another version has stored it, with fewer entries or more."""
+    """A request as an earlier or a later version wrote it: it may have fewer fields, or more."""
     try:
         said = validation.table(said)
         known = {
-            name: read(said[name])
-            for name, read in BRIEF.items()
-            if name in said and not (name == "fills" and said[name] is None)
+            name: value for name, value in said.items() if name != "fills" or value is not None
         }
+        refuse_pictures(known.get("fills"))
+        config = RunConfig.from_json(known)
         model, name = validation.text(said["model"]), validation.text(said["name"])
     except (ValueError, LookupError, RecursionError) as error:
-        raise InputError(f"it is no request ({error}).") from None
-    return JobRequest(model, name, make_config(**known), "fills" in said and said["fills"] is None)
+        raise InputError(f"it is not a job request ({error}).") from None
+    return JobRequest(model, name, config, "fills" in said and said["fills"] is None)
 
 
-def auto_or(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: value if value == "auto" else read(value)
+def make_config(**given: Any) -> RunConfig:
+    """A configuration that somebody else asks for."""
+    refuse_pictures(given.get("fills"))
+    return RunConfig(**given)
 
 
-def whole(value: Any) -> int:
-    return validation.whole(value, 0, 2**64 - 1)
-
-
-def target(value: Any) -> int | str | None:
-    return (
-        value
-        if value is None
-        else validation.text(value)
-        if isinstance(value, str)
-        else whole(value)
-    )
-
-
-# How the entries of a configuration are read.
-BRIEF: dict[str, Callable[[Any], Any]] = {
-    "fills": validation.text,
-    "grid": lambda value: validation.pair(value, MOST_CELLS),
-    "mask_prob": auto_or(validation.number),
-    "seed": whole,
-    "n_masks": auto_or(whole),
-    "tolerance": validation.number,
-    "max_masks": whole,
-    "target": target,
-    "batch_size": auto_or(whole),
-}
-
-
-def make_config(**values: Any) -> RunConfig:
-    """A configuration from values of a client."""
-    # A configuration reads its fills when it is made, and would open a picture then.
-    if "picture" in str(values.get("fills", "")).lower():
+def refuse_pictures(fills: Any) -> None:
+    """A configuration reads its fills when it is made, and a picture would be opened then."""
+    if "picture" in str(fills).lower():
         raise InputError("A picture from a file cannot be a fill here: files are not read.")
-    return RunConfig(**values)
 
 
 ID = "[0-9a-f]{16}"  # of a job: part of the names of its files
@@ -105,7 +75,7 @@ class UnknownJob(InputError):
 
 @dataclass
 class Job:
-    """How far a request has got."""
+    """How far an order has got."""
 
     id: str
     number: int  # jobs are done in this order
@@ -125,7 +95,7 @@ class Job:
 
 
 def parse_job(row: tuple[Any, ...]) -> Job:
-    """The job of a row, which another program may have written, or an error that says why not."""
+    """A job of a ledger that anybody may have written to, or an error that says what is wrong."""
     number, id, asked, created, state, n_masks, goal, note = row
     try:
         job_request = parse_request(json.loads(asked))

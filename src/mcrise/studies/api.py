@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Unpack
 
 from .._util.threads import n_cores
 from ..batch.datasets import SPLIT, open_dataset
@@ -26,9 +26,8 @@ from ..errors import InputError
 from ..estimators import DEFAULT
 from ..explanation import SAME_ANSWER
 from ..metrics import STEP
-from ..models import Numbers, load_model
+from ..models import ModelSettings, load_model
 from ..models.model import Model
-from ..models.scores import ScoreKind
 from .baselines import LIME_SAMPLES
 from .results import TABLE, read_table, write_results
 from .study import Study, sample
@@ -45,6 +44,12 @@ class StudyResult:
     summary: tuple[str, ...]  # lines of Markdown
     n_images: int
     n_failed: int
+
+    def __repr__(self) -> str:
+        return f"<StudyResult: {self.n_images:,} images, {self.n_failed:,} failed; {self.path}>"
+
+    def __str__(self) -> str:
+        return "\n".join(self.summary)
 
     def table(self) -> Any:
         """The table, as pyarrow has it: a row per image, method and estimator."""
@@ -84,19 +89,7 @@ def run_study(
     retry_failed: bool = False,
     overwrite: bool = False,
     progress: bool = False,
-    labels: Sequence[str] | Path | str | None = None,
-    size: int | tuple[int, int] | None = None,
-    short_side: int | None = None,
-    filter: Literal["nearest", "bilinear", "bicubic", "lanczos", "area"] | None = None,
-    scale: float | None = None,
-    mean: Numbers | None = None,
-    std: Numbers | None = None,
-    layout: Literal["NCHW", "NHWC"] | None = None,
-    channels: Literal["rgb", "bgr"] | None = None,
-    name: str | None = None,
-    scores: ScoreKind | None = None,
-    softmax: bool | None = None,
-    sigmoid: bool | None = None,
+    **settings: Unpack[ModelSettings],
 ) -> StudyResult:
     """Explain many images by several methods and measure how good each explanation is.
 
@@ -145,22 +138,8 @@ def run_study(
     if os.path.abspath(out) == os.path.abspath(data):
         raise InputError(f"The images are in {data} themselves: choose another --out.")
     examples = sample(open_dataset(data, split), images, seed)
-    said: dict[str, Any] = {
-        "labels": labels,
-        "size": size,
-        "short_side": short_side,
-        "filter": filter,
-        "scale": scale,
-        "mean": mean,
-        "std": std,
-        "layout": layout,
-        "channels": channels,
-        "name": name,
-        "scores": scores,
-        "softmax": softmax,
-        "sigmoid": sigmoid,
-    }
-    known = load_model(model, **said, threads=None if in_memory else 1)
+    said: Any = {**settings, "threads": None if in_memory else 1}
+    known = load_model(model, **said)
     ownership = Ownership(place)
     try:
         study = Study(
