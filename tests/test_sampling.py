@@ -173,7 +173,10 @@ def test_a_model_that_changes_its_number_of_classes_is_noticed():
 def test_scores_are_checked_by_their_kind(kind, scores, fine):
     def run():
         return mcrise.explain(
-            photo(16, 16), lambda images: np.tile(scores, (len(images), 1)), n_masks=64, score_kind=kind
+            photo(16, 16),
+            lambda images: np.tile(scores, (len(images), 1)),
+            n_masks=64,
+            score_kind=kind,
         )
 
     if fine:

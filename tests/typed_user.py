@@ -38,7 +38,9 @@ def explain_in_every_way(photo: NDArray[np.uint8], folder: Path) -> Explanation:
         mcrise.explain(photo, predict, n_masks=64, batch_size="auto", target=1),
         mcrise.explain(photo, "demo", n_masks=64, target="stop"),
         mcrise.explain(photo, lambda images: 9 * predict(images), n_masks=64, softmax=True),
-        mcrise.explain(photo, embed, n_masks=64, score_kind="any", size=32, mean=0.5, std=(1, 1, 2)),
+        mcrise.explain(
+            photo, embed, n_masks=64, score_kind="any", size=32, mean=0.5, std=(1, 1, 2)
+        ),
     ]
     several: list[Explanation] = mcrise.explain([photo, picture, "photo.png"], predict, n_masks=64)
     assert len(several) == 3
