@@ -101,9 +101,9 @@ def counted(model: Model) -> tuple[Model, Counter]:
 def report_on(path: str, model: Model, **options: Any) -> Report:
     """Explain an image and test the findings, as `mcrise explain` does by default."""
     model, counter = counted(model)
-    explanation = mcrise.explain(path, model, **options)
+    explanation = mcrise.explain(path, model, trials=False, **options)
     n_asked = counter.n
-    explanation = mcrise.try_findings(explanation, mcrise.interpret(explanation), model)
+    found = findings_of(explanation, model)
     n_pilot = CHUNK * len(explanation.pilot)
     calls = {
         "masks": explanation.n_masks,
@@ -111,40 +111,40 @@ def report_on(path: str, model: Model, **options: Any) -> Report:
         "identity and jitter": n_asked - explanation.n_masks - n_pilot,
         "trials": counter.n - n_asked,
     }
-    return Report(places_of(explanation), statements_of(explanation), calls)
+    image = explanation.view.pixels
+    return Report(places_of(found, image), statements_of(found, image), calls)
 
 
-def places_of(explanation: mcrise.TriedInterpretation) -> list[Place]:
+def findings_of(explanation: mcrise.Explanation, model: Model) -> mcrise.Findings:
+    return explanation.findings_of(None, model)
+
+
+def places_of(found: mcrise.Findings, image: NDArray[Any]) -> list[Place]:
     """Each region and color that is said to lower or raise the score."""
-    image = explanation.reading.maps.image
-    found = []
-    for verdict in filter(None, explanation.verdicts):
-        for claim in verdict.claims:
-            if claim.kind not in ("lowers", "raises"):
-                continue
-            for fill in claim.fills:
-                main = verdict.control is not None and fill == verdict.control.fill
-                found.append(
-                    Place(
-                        verdict.finding.region,
-                        picture_of(fill, image),
-                        claim.kind,
-                        float(verdict.after[fill]),
-                        only_here=verdict.confirmed and main,
-                    )
-                )
-    return found
+    places = []
+    for one in found:
+        says, only_here = one.says, one.control is not None and one.control.verdict == "only here"
+        way = "lowers" if one.direction < 0 else "raises"
+        main = Place(one.region, picture_of(one.fill, image), way, one.after, says,
+                     only_here=only_here)  # fmt: skip
+        places.append(main)
+        tests = {test.fill: test for test in one.tests if test.role == "color"}
+        for claim in one.claims:
+            for fill in claim.fills if claim.kind in ("lowers", "raises") else ():
+                if fill in tests:
+                    picture, after = picture_of(fill, image), tests[fill].score
+                    places.append(Place(one.region, picture, claim.kind, after))
+    return places
 
 
-def statements_of(explanation: mcrise.TriedInterpretation) -> list[Statement]:
-    image = explanation.reading.maps.image
+def statements_of(found: mcrise.Findings, image: NDArray[Any]) -> list[Statement]:
     return [
         Statement(
             claim.kind,
             claim.regions[0] if len(claim.regions) == 1 else None,
             tuple(picture_of(fill, image) for fill in claim.fills),
         )
-        for claim in explanation.claims
+        for claim in (*found.claims, *(claim for one in found for claim in one.claims))
         if len(claim.regions) <= 1
     ]
 
@@ -152,10 +152,11 @@ def statements_of(explanation: mcrise.TriedInterpretation) -> list[Statement]:
 def way_to(path: str, truth: int, model: Model, **options: Any) -> Way:
     """What `mcrise compare` finds that makes the model say the truth."""
     model, counter = counted(model)
-    explanation = mcrise.explain(path, model, **options)
+    explanation = mcrise.explain(path, model, trials=False, **options)
     n_asked = counter.n
     result = mcrise.compare(explanation, truth, None, model=model)
-    flip: Sequence[Any] = result.flip.repaint.strokes if result.flip is not None else ()
+    found = result.counterfactual
+    flip: Sequence[Any] = found.repaint.strokes if found is not None else ()
     image = explanation.view.pixels
     strokes = [(stroke.region, picture_of(stroke.fill, image)) for stroke in flip]
     return Way(strokes, counter.n - n_asked)

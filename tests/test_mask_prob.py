@@ -154,19 +154,19 @@ def test_a_run_like_another_has_its_plan_on_another_image_with_another_model(tmp
     other = mcrise.explain(photo(16, 20), model, fills="red,blur:2", grid=4, n_masks=192, seed=5)
     other.save(tmp_path / "run.npz")
     for like in (other, tmp_path / "run.npz", str(tmp_path)):
-        explanation = mcrise.explain(photo(24, 24, seed=1), sound, like=like)
+        explanation = mcrise.explain(photo(24, 24, seed=1), sound, same_masks_as=like)
         assert explanation.plan.size == (24, 24)
         assert explanation.n_masks == 192
         for what in ("fills", "grid", "mask_prob", "seed"):
             assert getattr(explanation.plan, what) == getattr(other.plan, what)
-    assert mcrise.explain(photo(24, 24), sound, like=other, n_masks=64).n_masks == 64
+    assert mcrise.explain(photo(24, 24), sound, same_masks_as=other, n_masks=64).n_masks == 64
 
 
 @pytest.mark.parametrize("given", [{"seed": 1}, {"mask_prob": 0.5}, {"grid": 4}, {"fills": "red"}])
 def test_like_another_and_otherwise_at_once_is_refused(given):
     other = mcrise.explain(IMAGE, sound, n_masks=64)
     with pytest.raises(InputError, match=f"and {next(iter(given))} too"):
-        mcrise.explain(IMAGE, sound, like=other, **given)
+        mcrise.explain(IMAGE, sound, same_masks_as=other, **given)
 
 
 def test_a_word_that_is_not_auto_is_refused():

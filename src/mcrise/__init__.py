@@ -37,4 +37,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """The API, and no modules."""
     return [*__all__, "__version__"]

@@ -3,20 +3,18 @@
 from .audits.api import AuditResult, audit
 from .config import RunConfig
 from .errors import ExplanationError, InputError, McriseError, ModelError, PluginError
-from .explanation import Explanation, merge
+from .explanation import CallCounts, Explanation, Prediction, merge
 from .explanation_file import load
 from .fills import Blur, Fill, Gray, Hue, Mean, Noise, Picture, Solid
 from .fills import parse as parse_fills
 from .images import Geometry
-from .interpretation.regions import Interpretation, interpret
+from .interpretation.findings import Control, Finding, Findings, Trial
 from .interpretation.trials import (
     Comparison,
     Intervention,
-    TriedInterpretation,
     compare,
     find_counterfactual,
     intervene,
-    try_findings,
 )
 from .maps import Maps
 from .masks import Plan
@@ -32,17 +30,20 @@ __version__: str
 __all__ = [
     "AuditResult",
     "Blur",
+    "CallCounts",
     "Comparison",
+    "Control",
     "Curve",
     "Explanation",
     "ExplanationError",
     "Fill",
+    "Finding",
+    "Findings",
     "Gallery",
     "Geometry",
     "Gray",
     "Hue",
     "InputError",
-    "Interpretation",
     "Intervention",
     "Maps",
     "Match",
@@ -54,16 +55,16 @@ __all__ = [
     "Picture",
     "Plan",
     "PluginError",
+    "Prediction",
     "RunConfig",
     "Solid",
     "StudyResult",
-    "TriedInterpretation",
+    "Trial",
     "audit",
     "compare",
     "explain",
     "find_counterfactual",
     "grow",
-    "interpret",
     "intervene",
     "iter_explain",
     "load",
@@ -74,5 +75,4 @@ __all__ = [
     "open_gallery",
     "parse_fills",
     "run_study",
-    "try_findings",
 ]

@@ -1,15 +1,16 @@
-"""Record: the plan of a run and the scores it has so far. Everything else follows from these.
+"""What is known of one image under one model: the scores under masks, and the trials.
 
-Every map of every class, by every estimator, every standard error, every resume and every merge
-of work done on several machines is computed from the record without calling the model again.
+Every map of every class, by every estimator, every standard error, every finding, every resume and
+every merge of work done on several machines is computed from it without calling the model again.
 """
 
 import difflib
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +25,145 @@ from .masks import CHUNK, Masks, Plan, draw
 from .models.provenance import UNKNOWN, Origin, different_models
 from .models.scores import check_kind
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from .interpretation.findings import Findings
+
 MOST_CLASSES = 10_000
 MOST_BYTES = 4 * 2**30  # of its file
 SAME_ANSWER = 1e-3  # of the range of scores; runtimes round differently
+TRIALS = 64  # repaints that a search for findings may try by default
+UNDECIDED = 0.05  # of the range of scores: two classes that are closer share the decision
 
 Target = int | str | None
 Targets = list[Target] | tuple[Target, ...]
 
 
 class Prediction(NamedTuple):
-    """A class and its score on the untouched image."""
+    """A class and its score on the untouched image, and the class that comes next."""
 
     target: int
     label: str
     score: float
+    runner_up: "Prediction | None" = None
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether the class that comes next has nearly the same score."""
+        return self.runner_up is not None and self.score - self.runner_up.score < UNDECIDED
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def __str__(self) -> str:
+        if self.runner_up is None:
+            return f"Score of {self.label}: {self.score:.2f}"  # a single score decides nothing
+        after = ": undecided" if self.is_undecided else ""
+        return (
+            f"Prediction: {self.label} {self.score:.2f}, next {self.runner_up.label} "
+            f"{self.runner_up.score:.2f}{after}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {"target": self.target, "label": self.label, "score": self.score}
+
+
+class CallCounts(NamedTuple):
+    """How many images the model was asked about, and what for."""
+
+    masks: int  # that the maps are made of
+    pilot: int  # to choose mask_prob
+    checks: int  # the untouched image, whether answers repeat, whether it is the same model
+    trials: int  # repaints
+
+    @property
+    def total(self) -> int:
+        return sum(self)
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.total:,} calls of the model: {self.masks:,} masks, {self.pilot:,} to choose "
+            f"mask_prob, {self.checks:,} checks, {self.trials:,} trials"
+        )
+
+
+# ---- what was tried, as it is kept
+
+
+class StoredStroke(NamedTuple):
+    """A region that was painted and what with."""
+
+    region: bytes  # its bits, packed
+    fill: Mapping[str, Any]  # as JSON
+    place: str  # in words
+    pixels: NDArray[np.uint8] | None = None  # (n, 3) in the region, where the fill is a picture
+
+
+class StoredRepaint(NamedTuple):
+    """What was painted for a trial; `interpretation.trial_calls` packs and unpacks it."""
+
+    strokes: tuple[StoredStroke, ...]
+    soft: bool = False
+    take: int = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """About how much of a file it takes."""
+        pixels = [stroke.pixels.nbytes for stroke in self.strokes if stroke.pixels is not None]
+        return sum(len(stroke.region) + 200 for stroke in self.strokes) + sum(pixels) + 100
+
+
+class TrialNote(NamedTuple):
+    """Why a repaint was tried."""
+
+    digest: str  # of the repaint
+    role: str
+    letter: str = ""  # of the finding it is about
+
+
+@dataclass(eq=False)
+class TrialLog:
+    """The trials of the search for one class, in the order in which they were asked."""
+
+    budget: int
+    n_masks: int  # that the maps had
+    wanted: int | None = None  # a class to be reached
+    finished: bool = False
+    notes: list[TrialNote] = field(default_factory=list)
+    n_earlier: int = 0  # notes of earlier searches, with fewer masks or another budget; they lead
+
+    def __repr__(self) -> str:
+        state = "finished" if self.finished else "unfinished"
+        return f"<TrialLog: {len(self.notes)} trials after {self.n_masks:,} masks, {state}>"
+
+    def is_of(self, budget: int, n_masks: int, wanted: int | None) -> bool:
+        """Whether it is the whole of such a search."""
+        asked = self.budget, self.n_masks, self.wanted
+        return self.finished and asked == (budget, n_masks, wanted)
+
+
+def pack_region(region: NDArray[np.bool_]) -> bytes:
+    """A region (H, W) as compressed bits."""
+    return zlib.compress(np.packbits(region).tobytes(), 9)
+
+
+def unpack_region(content: bytes, size: tuple[int, int]) -> NDArray[np.bool_]:
+    """A region (H, W) again; a ValueError if it has another size."""
+    n_pixels = size[0] * size[1]
+    n_bytes = -(-n_pixels // 8)
+    unpacking = zlib.decompressobj()
+    try:
+        bits = unpacking.decompress(content, n_bytes + 1)
+    except zlib.error as error:
+        raise ValueError(f"a region is damaged ({error})") from None
+    if len(bits) != n_bytes or not unpacking.eof:
+        raise ValueError("a region has another size than the image")
+    flat = np.unpackbits(np.frombuffer(bits, np.uint8), count=n_pixels)
+    return flat.reshape(size).astype(bool)
 
 
 @dataclass(eq=False, repr=False)
@@ -55,10 +181,13 @@ class Explanation:
     scores: dict[int, NDArray[np.float32]] = field(default_factory=dict)  # chunk -> (64, C)
     answers: dict[str, NDArray[np.float32]] = field(default_factory=dict)  # repaint -> (C,)
     goal: int = 0  # masks it is being grown to, as far as is known
-    verdict: str = ""  # why an automatic run stopped
+    stop_reason: str = ""  # why an automatic run stopped
     jitter: float | None = None  # how far two answers to one image were apart; None: not tried
     pilot: dict[float, NDArray[np.float32]] = field(default_factory=dict)  # mask_probs not chosen
     choice: str = ""  # why its mask_prob, where that was chosen
+    n_checks: int = 1  # images that were asked about for other reasons; the untouched one is first
+    repaints: dict[str, StoredRepaint] = field(default_factory=dict)  # digest -> what was painted
+    trial_logs: dict[int, TrialLog] = field(default_factory=dict)  # target -> its trials
     prepared: dict[str, tuple[FittedEstimator, Sample]] = field(default_factory=dict, init=False)
     last_chance: tuple[Any, ...] = field(default=(None,), init=False)  # of what, and the answer
     recognised: Any = field(default=None, init=False)  # the model that was found to be its own
@@ -67,7 +196,7 @@ class Explanation:
     def __post_init__(self) -> None:
         if len(self.untouched) > MOST_CLASSES:
             raise InputError(
-                f"The model gives {len(self.untouched):,} scores per image, but a record keeps at "
+                f"The model gives {len(self.untouched):,} scores per image, but a file keeps at "
                 f"most {MOST_CLASSES:,}: wrap the model so that it returns those you ask about."
             )
         check_kind(self.kind)
@@ -76,9 +205,14 @@ class Explanation:
     def __repr__(self) -> str:
         rows, cols = self.plan.size
         return (
-            f"<Record of {self.model}: {self.n_masks:,} masks of a {rows} x {cols} image, "
-            f"{self.plan.n_fills} fills, {self.n_classes} classes>"
+            f"<Explanation of {self.prediction.label!r}, {rows} x {cols} pixels: "
+            f"{self.n_masks:,} masks of {self.plan.n_fills} fills, {len(self.answers):,} trials, "
+            f"{self.n_classes} classes of {self.model}>"
         )
+
+    def __str__(self) -> str:
+        """The prediction and what was found, in sentences."""
+        return "\n".join(self.lines())
 
     def __getstate__(self) -> dict[str, Any]:
         """For a pickle: what it is made of, not what was computed from it or holds a model."""
@@ -116,6 +250,18 @@ class Explanation:
         return float(max(np.ptp(some[:, counted]) for some in seen))
 
     @property
+    def n_calls(self) -> CallCounts:
+        """How many images the model was asked about: masks, pilot, checks and trials apart."""
+        pilot = sum(len(scores) for scores in self.pilot.values())
+        return CallCounts(self.n_masks, pilot, self.n_checks, len(self.answers))
+
+    @property
+    def prediction(self) -> Prediction:
+        """The class with the highest score on the untouched image, and the next one."""
+        first, *others = self.top(2)
+        return first._replace(runner_up=others[0]) if others else first
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What to know of how it came about."""
         return (*self.view.notes, *([self.choice] if self.choice else ()))
@@ -131,7 +277,7 @@ class Explanation:
     def sample(self) -> Sample:
         """Its masks and scores, as estimators take them."""
         if not self.scores:
-            raise InputError("The record holds no scores yet: run it for at least one chunk.")
+            raise InputError("The explanation has no masks yet: run it for at least one chunk.")
         return Sample(self.plan, self.masks(), [self.scores[c] for c in self.chunks], self.kind)
 
     def scores_of(self, target: int) -> NDArray[np.float64]:
@@ -171,26 +317,32 @@ class Explanation:
         n_answers += len(self.answers)
         if n_answers > MOST:
             raise InputError(
-                f"The record would hold {n_answers:,} answers about repaints, but a file keeps at "
-                f"most {MOST:,}: start a new run."
+                f"There would be {n_answers:,} answers about repaints, but a file keeps at most "
+                f"{MOST:,}: start a new run."
             )
         n_masks = max(n_masks, self.n_masks) + CHUNK * len(self.pilot)
         arrays = [self.view.pixels, *(fill.array for fill in self.plan.fills)]
         fixed = sum(one.nbytes for one in arrays if one is not None) + sum(
             6 * len(label) + 4 for label in self.labels or ()
         )
+        fixed += sum(one.n_bytes for one in self.repaints.values())
         needed = 4 * self.n_classes * (1 + n_masks + n_answers) + 72 * n_answers + fixed + 2**20
         if needed > MOST_BYTES:
             raise InputError(
                 f"{n_masks:,} masks and {n_answers:,} repaints with {self.n_classes:,} scores each "
-                f"would make a record of {needed / 2**30:.1f} GB, but a file has at most "
+                f"would make a file of {needed / 2**30:.1f} GB, but a file has at most "
                 f"{MOST_BYTES / 2**30:.1f}: ask for fewer masks, or wrap the model so that it "
                 "returns the scores you ask about."
             )
 
-    def take_answers(self, answers: Mapping[str, NDArray[np.float32]]) -> None:
-        """Take what the model said of repaints, by their digests."""
+    def take_answers(
+        self,
+        answers: Mapping[str, NDArray[np.float32]],
+        repaints: Mapping[str, StoredRepaint] | None = None,
+    ) -> None:
+        """Take what the model answered about repaints, and what they are, by their digests."""
         self.check_room(n_answers=len(answers.keys() - self.answers.keys()))
+        self.repaints |= repaints or {}  # first: another thread may save what has an answer
         self.answers |= answers
 
     def first(self, n_masks: int) -> "Explanation":
@@ -333,6 +485,67 @@ class Explanation:
             kept[estimator] = find_estimator(estimator).prepare(sample), sample
         return kept[estimator]
 
+    # ---- findings
+
+    @property
+    def findings(self) -> "Findings":
+        """What was found about the predicted class, each tested by repainting; prints as sentences.
+
+        Where other classes were tested and the predicted one was not, of the first of these.
+        """
+        target = self.prediction.target
+        if target not in self.trial_logs and self.trial_logs:
+            target = next(iter(self.trial_logs))
+        return self.findings_of(target)
+
+    def findings_of(
+        self,
+        target: Target = None,
+        model: Any = None,
+        *,
+        trials: int = TRIALS,
+        wanted: Target = None,
+    ) -> "Findings":
+        """What was found about one class: its index or label, or None for the predicted one.
+
+        With a model, what was not tried yet is tried, and the answers are kept: `trials` is how
+        many repaints the search may try, before each place it finds is described. With `wanted`,
+        a repaint is searched for that makes the model say this class.
+        """
+        from .interpretation.trial_calls import known_findings, search_findings
+
+        index = self.resolve(target)
+        if model is None:
+            return known_findings(self, index)
+        aim = None if wanted is None else self.resolve(wanted)
+        return search_findings(self, index, model, trials, aim)
+
+    def lines(self) -> list[str]:
+        """The prediction and what was found about each class that was tested, to print."""
+        out = [f"{self.prediction}."]
+        for target, log in self.trial_logs.items():
+            out += self.findings_of(target).lines()
+            if not log.finished:
+                out.append(
+                    f"The trials of {self.label(target)!r} are not finished: "
+                    f"explanation.findings_of({self.label(target)!r}, model) makes the rest."
+                )
+        if not self.trial_logs:
+            label = self.prediction.label
+            out.append(f"Not tested: explanation.findings_of({label!r}, model) makes the trials.")
+        return out
+
+    def plot(self) -> "Figure":
+        """The image with its findings, its maps and the repaints, as a matplotlib figure.
+
+        Where nothing was tested, the maps alone.
+        """
+        if not self.trial_logs:
+            return self.maps().plot()
+        from .output.figure import plot_explanation
+
+        return plot_explanation(self, self.findings)
+
     @property
     def nondeterminism(self) -> float:
         """How far two answers to one image were apart, where that is more than rounding."""
@@ -383,9 +596,11 @@ def merge(explanations: Iterable[Explanation]) -> Explanation:
     """Put together parts of one run that were computed apart."""
     parts = list(explanations)
     if not parts:
-        raise InputError("There is nothing to merge: give at least one record.")
+        raise InputError("There is nothing to merge: give at least one explanation.")
     first = parts[0]
-    whole = replace(first, scores={}, answers={}, verdict="")
+    whole = replace(
+        first, scores={}, answers={}, repaints={}, trial_logs={}, stop_reason="", n_checks=0
+    )
     for part in parts:
         if different := first.differences(part):
             raise ExplanationError(
@@ -405,6 +620,8 @@ def merge(explanations: Iterable[Explanation]) -> Explanation:
                     "find out why the model answers differently each time, or on each machine",
                 )
             whole.add(chunk, scores)
-        whole.take_answers(part.answers)
+        whole.take_answers(part.answers, part.repaints)
+        whole.trial_logs = {**part.trial_logs, **whole.trial_logs}
+        whole.n_checks += part.n_checks
     whole.check_room()
     return whole

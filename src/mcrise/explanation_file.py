@@ -1,7 +1,7 @@
-"""Archive: the file a record is kept in, `.npz` without pickles.
+"""The file an explanation is kept in, `run.npz`: arrays without pickles.
 
-What the file says of itself is JSON in the array `meta`. Later versions add entries to it and read
-files without them, so that an old file opens for years.
+The array `meta` is JSON that describes the others. Later versions add entries to it, rename some
+(`RENAMED`) and read files without them, so that an old file opens for years.
 """
 
 import io
@@ -10,8 +10,11 @@ import math
 import os
 import platform
 import stat
+import time
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +26,26 @@ from ._util import validation
 from ._util.files import replacing
 from ._version import VERSION
 from .errors import ExplanationError, InputError, ModelError, PluginError
-from .explanation import MOST_BYTES, Explanation
+from .explanation import (
+    MOST_BYTES,
+    Explanation,
+    StoredRepaint,
+    StoredStroke,
+    TrialLog,
+    TrialNote,
+    unpack_region,
+)
 from .images import MOST_PIXELS, View, array_pixels
 from .masks import CHUNK, MOST_CELLS, Plan, draw
-from .models.provenance import RENAMED as RENAMED_SETTINGS
 from .models.provenance import Origin
 from .models.scores import LARGEST, check_kind, check_scores
 
 FORMAT = 1  # of the file; raised when an older mcrise could misread a newer file
+RENAMED = {  # what earlier versions wrote, by where it stands, and what it is called now
+    "meta": {"verdict": "stop_reason"},
+    "settings": {"scores": "score_kind"},  # of the model
+}
+CHECKPOINT_SECONDS = 10.0
 
 
 def write_explanation(explanation: Explanation, path: Path) -> None:
@@ -39,7 +54,7 @@ def write_explanation(explanation: Explanation, path: Path) -> None:
 
 
 def explanation_bytes(explanation: Explanation) -> bytes:
-    """What `write_record` writes."""
+    """What `write_explanation` writes."""
     out = io.BytesIO()
     np.savez(out, **arrays_of(explanation))  # type: ignore[arg-type]
     return out.getvalue()
@@ -49,8 +64,10 @@ def arrays_of(explanation: Explanation) -> dict[str, NDArray[Any]]:
     chunks = explanation.chunks
     scores = [explanation.scores[chunk] for chunk in chunks]
     answers = dict(explanation.answers)  # once: another thread may be adding to them
+    about_trials, trial_arrays = stored_trials(explanation, answers)
+    about = {**meta(explanation, list(answers)), **about_trials}
     arrays = {
-        "meta": np.frombuffer(json.dumps(meta(explanation, list(answers))).encode(), np.uint8),
+        "meta": np.frombuffer(json.dumps(about).encode(), np.uint8),
         "image": explanation.view.pixels,
         "untouched": explanation.untouched,
         "chunks": np.array(chunks, np.int64),
@@ -65,7 +82,46 @@ def arrays_of(explanation: Explanation) -> dict[str, NDArray[Any]]:
     if explanation.pilot:
         arrays["pilot_mask_probs"] = np.array(list(explanation.pilot), np.float64)
         arrays["pilot_scores"] = np.stack(list(explanation.pilot.values()))
-    return arrays
+    return arrays | trial_arrays
+
+
+def stored_trials(
+    explanation: Explanation, answers: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """What was painted for the answers and why: entries of `meta`, and arrays beside it."""
+    regions: dict[bytes, int] = {}  # each once: a place is painted with many colors
+    pixels: list[NDArray[np.uint8]] = []
+
+    def stroke(one: StoredStroke) -> dict[str, Any]:
+        if one.pixels is not None:
+            pixels.append(one.pixels)
+        return {
+            "region": regions.setdefault(one.region, len(regions)),
+            "fill": dict(one.fill),
+            "place": one.place,
+            "n_pixels": None if one.pixels is None else len(one.pixels),
+        }
+
+    known = {digest: one for digest, one in dict(explanation.repaints).items() if digest in answers}
+    if not known:
+        return {}, {}
+    repaints = [
+        {"digest": digest, "soft": one.soft, "take": one.take,
+         "strokes": [stroke(part) for part in one.strokes]}
+        for digest, one in known.items()
+    ]  # fmt: skip
+    logs = [
+        {"target": target, "budget": log.budget, "n_masks": log.n_masks, "wanted": log.wanted,
+         "finished": log.finished, "n_earlier": log.n_earlier,
+         "notes": [list(note) for note in list(log.notes) if note.digest in known]}
+        for target, log in dict(explanation.trial_logs).items()
+    ]  # fmt: skip
+    arrays: dict[str, NDArray[Any]] = {
+        "regions": np.frombuffer(b"".join(regions), np.uint8),
+        "region_bytes": np.array([len(one) for one in regions], np.int64),
+        "repaint_pixels": np.concatenate([np.empty((0, 3), np.uint8), *pixels]),
+    }
+    return {"repaints": repaints, "trials": logs}, arrays
 
 
 def meta(explanation: Explanation, digests: list[str]) -> dict[str, Any]:
@@ -81,9 +137,10 @@ def meta(explanation: Explanation, digests: list[str]) -> dict[str, Any]:
         "batch_size": explanation.batch_size,
         "model": explanation.model,
         "origin": explanation.origin.to_json(),
-        "verdict": explanation.verdict,
+        "stop_reason": explanation.stop_reason,
         "choice": explanation.choice,
         "jitter": explanation.jitter,
+        "n_checks": explanation.n_checks,
         "answers": digests,
         "versions": versions(),
     }
@@ -104,7 +161,7 @@ def write_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
 
 
 def load(path: Path | str) -> Explanation:
-    """Read a saved record; refuses files that are damaged, foreign or from a newer mcrise."""
+    """Read a saved explanation; refuses files that are damaged, foreign or of a newer mcrise."""
     path = Path(path)
     path = path / "run.npz" if os.path.isdir(path) else path
     try:
@@ -166,7 +223,7 @@ def read_array(content: bytes) -> NDArray[Any]:
 
 def parse_explanation(content: bytes) -> Explanation:
     arrays = read_arrays(content)
-    meta = json.loads(arrays["meta"].tobytes())
+    meta = renamed("meta", json.loads(arrays["meta"].tobytes()))
     if meta["mcrise_format"] != FORMAT:
         raise ExplanationError(
             f"has format {meta['mcrise_format']!r:.60}, but this mcrise reads format {FORMAT}"
@@ -193,9 +250,10 @@ def parse_explanation(content: bytes) -> Explanation:
         batch_size=validation.whole(meta["batch_size"], 1, CHUNK),
         model=validation.text(meta["model"]),
         origin=parse_origin(meta.get("origin", {})),
-        verdict=validation.text(meta.get("verdict", "")),
+        stop_reason=validation.text(meta.get("stop_reason", "")),
         jitter=None if jitter is None else validation.number(jitter, low=0, high=2 * LARGEST),
         choice=validation.text(meta.get("choice", "")),
+        n_checks=validation.whole(meta.get("n_checks", 1), 0, 2**53),
     )
     add_chunks(explanation, arrays)
     if "pilot_scores" in arrays:
@@ -203,7 +261,14 @@ def parse_explanation(content: bytes) -> Explanation:
     if digests := validation.texts(meta.get("answers", [])):
         answers = check_scores_of(kind, arrays["answers"], len(digests), explanation.n_classes)
         explanation.answers = dict(zip(digests, answers, strict=True))
+    if "repaints" in meta:
+        add_trials(explanation, meta, arrays)
     return explanation
+
+
+def renamed(where: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Entries of a file by the names they have now."""
+    return {RENAMED[where].get(name, name): value for name, value in content.items()}
 
 
 def parse_plan(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Plan:
@@ -221,7 +286,7 @@ def parse_plan(data: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> P
 
 def parse_origin(data: Mapping[str, Any]) -> Origin:
     said = validation.table(data.get("settings", {}))
-    settings = {RENAMED_SETTINGS.get(name, name): value for name, value in said.items()}
+    settings = renamed("settings", said)
     return Origin(
         validation.text(data.get("name", "")), validation.text(data.get("digest", "")), settings
     )
@@ -253,6 +318,71 @@ def add_pilot(explanation: Explanation, arrays: Mapping[str, NDArray[Any]]) -> N
     mask_probs = [validation.number(float(one), 0, 1) for one in arrays["pilot_mask_probs"]]
     scores = chunks_of(explanation, arrays["pilot_scores"], len(mask_probs))
     explanation.pilot = dict(zip(mask_probs, scores, strict=True))
+
+
+def add_trials(
+    explanation: Explanation, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Take what was painted for the answers, and why."""
+    regions = parse_regions(explanation, arrays)
+    pixels, used = arrays["repaint_pixels"], 0
+    if pixels.dtype != np.uint8 or pixels.ndim != 2 or pixels.shape[1] != 3:
+        raise ExplanationError("is damaged (its repaints have no pixels)")
+
+    def stroke(data: Mapping[str, Any]) -> StoredStroke:
+        nonlocal used
+        region, area = regions[validation.whole(data["region"], 0, len(regions) - 1)]
+        place, some = validation.text(data["place"]), None
+        fill = validation.table(data["fill"])
+        if "plan" in fill:
+            validation.whole(fill["plan"], 0, len(explanation.plan.fills) - 1)
+        elif data["n_pixels"] is None:
+            fills.from_json(dict(fill), None)  # or it is damaged
+        else:
+            validation.text(fill["label"])
+            used += validation.whole(data["n_pixels"], area, area)
+            some = pixels[used - area : used]
+        return StoredStroke(region, fill, place, some)
+
+    for data in meta["repaints"]:
+        digest = validation.text(data["digest"])
+        strokes = tuple(map(stroke, data["strokes"]))
+        if not strokes or digest not in explanation.answers or not isinstance(data["soft"], bool):
+            raise ExplanationError("is damaged (its repaints are none)")
+        take = validation.whole(data["take"], 0, validation.MOST)
+        explanation.repaints[digest] = StoredRepaint(strokes, data["soft"], take)
+    if used != len(pixels):
+        raise ExplanationError("is damaged (its repaints have other pixels)")
+    last = explanation.n_classes - 1
+    for data in meta["trials"]:
+        wanted, notes = data["wanted"], [TrialNote(*validation.texts(n)) for n in data["notes"]]
+        if {note.digest for note in notes} - explanation.repaints.keys():
+            raise ExplanationError("is damaged (its trials are of other repaints)")
+        explanation.trial_logs[validation.whole(data["target"], 0, last)] = TrialLog(
+            validation.whole(data["budget"], 1, validation.MOST),
+            validation.whole(data["n_masks"], 0, 2**53),
+            None if wanted is None else validation.whole(wanted, 0, last),
+            data["finished"] is True,
+            notes,
+            validation.whole(data.get("n_earlier", 0), 0, len(notes)),
+        )
+
+
+def parse_regions(
+    explanation: Explanation, arrays: Mapping[str, NDArray[Any]]
+) -> list[tuple[bytes, int]]:
+    """The regions of a file, packed, and how many pixels each has."""
+    lengths, content = whole_numbers(arrays["region_bytes"]), arrays["regions"]
+    size = explanation.plan.size
+    if len(lengths) > validation.MOST or len(lengths) * math.prod(size) // 8 > MOST_BYTES:
+        raise ExplanationError("is damaged (it has too many regions)")
+    if content.dtype != np.uint8 or (lengths < 1).any() or int(lengths.sum()) != len(content):
+        raise ExplanationError("is damaged (its regions have another length)")
+    found = [one.tobytes() for one in np.split(content, np.cumsum(lengths)[:-1])]
+    areas = [int(unpack_region(one, size).sum()) for one in found]
+    if not all(areas):
+        raise ExplanationError("is damaged (a region is empty)")
+    return list(zip(found, areas, strict=True))
 
 
 def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
@@ -288,3 +418,66 @@ def check_scores_of(
     except ModelError as error:
         raise ExplanationError(f"is damaged ({error})") from None
     return scores
+
+
+# ---- a run that is kept while it goes on
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """The file of a run: what is there is continued, and what is new is saved as it comes."""
+
+    path: Path
+    remedy: str = "start a new one in another place"  # where another run is there
+    seconds: float = CHECKPOINT_SECONDS  # between two saves
+
+    def earlier(self) -> Explanation | None:
+        """The explanation that is there, if there is one."""
+        if not os.path.exists(self.path):
+            return None
+        try:
+            return load(self.path)
+        except ExplanationError as error:
+            raise ExplanationError(error.problem, self.remedy) from None
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Say of another run that is there which it is, and what to do."""
+        try:
+            yield
+        except ExplanationError as error:
+            said = error.problem
+            problem = said if said.startswith(str(self.path)) else f"{self.path}: {said}"
+            raise ExplanationError(problem, self.remedy) from None
+
+    def keep(self, run: Iterator[Explanation]) -> Generator[Explanation, None, None]:
+        """Pass a run on, saving it every few seconds, at the end and when it is cut short."""
+        explanation, saved_at, saved = None, time.monotonic(), None
+        try:
+            with self.refusing():
+                for explanation in run:
+                    if time.monotonic() - saved_at >= self.seconds:
+                        saved = state_of(explanation)
+                        explanation.save(self.path)
+                        saved_at = time.monotonic()
+                    yield explanation
+        except ModelError as error:
+            known = error.explanation
+            if known is None or not known.n_masks:
+                raise
+            tried = f" and {len(known.answers):,} trials" if known.answers else ""
+            raise ModelError(
+                f"{error} The {known.n_masks:,} masks{tried} before it are saved in {self.path}; "
+                "the same command goes on from there.",
+                known,
+            ) from error
+        finally:  # also on Ctrl-C, when the model fails, and when the caller stops listening
+            if explanation is not None and state_of(explanation) != saved:
+                explanation.save(self.path)
+
+
+def state_of(explanation: Explanation) -> tuple[Any, ...]:
+    """What changes when there is something to save."""
+    logs = explanation.trial_logs
+    trials = tuple((target, len(log.notes), log.finished) for target, log in logs.items())
+    return explanation.n_masks, len(explanation.answers), trials, explanation.stop_reason

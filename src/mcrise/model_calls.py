@@ -1,7 +1,8 @@
-"""Asking: paint a chunk, ask the model, and make sure that it is the one a record is of.
+"""Calls of the model: paint a chunk, ask about it, and check that the model is the same one.
 
-A record is gone on with by its own model only. Names and digests are compared, and so are answers:
-the untouched image and one batch are asked again, since weights may change under the same name.
+An explanation is continued by its own model only. Names and digests are compared, and so are
+answers: the untouched image and a few masks are asked again, since weights may change under the
+same name.
 """
 
 import inspect
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from .config import BATCH_SIZES
 from .errors import ExplanationError, ModelError
-from .explanation import Explanation
+from .explanation import SAME_ANSWER, Explanation
 from .images import View
 from .masks import CHUNK, draw
 from .models import load_model
@@ -25,6 +26,7 @@ from .painting.canvas import Canvas, paint
 
 MOST_BUFFER = 2**29  # bytes of painted images; a chunk that needs more is painted in parts
 MOST_BATCH = 2**30  # bytes of the images of one call; of larger images it gets fewer
+FEW = 4  # images that are asked twice, to see whether answers repeat
 
 
 def buffer_of(canvas: Canvas, batch_size: int) -> NDArray[Any]:
@@ -60,17 +62,32 @@ def chunk_scores(
 def jitter(
     model: Model, canvas: Canvas, buffer: NDArray[Any], explanation: Explanation, chunk: int
 ) -> float:
-    """How far the answers to one batch are apart when it is asked twice."""
-    again = first_batch(model, canvas, buffer, explanation, chunk)
+    """How far two answers to the same images are apart.
+
+    A few images are asked again. Where their answers differ, a whole batch is: a model may answer
+    differently to batches of another size, and how far answers are apart takes more than a few.
+    """
+    few = apart_when_asked_again(model, canvas, buffer, explanation, chunk, FEW)
+    if few <= SAME_ANSWER * explanation.score_range or explanation.batch_size <= FEW:
+        return few
+    return apart_when_asked_again(model, canvas, buffer, explanation, chunk, explanation.batch_size)
+
+
+def apart_when_asked_again(
+    model: Model, canvas: Canvas, buffer: NDArray[Any], explanation: Explanation, chunk: int, n: int
+) -> float:
+    """How far the answers to the first masks of a chunk are from those known."""
+    again = first_scores(model, canvas, buffer, explanation, chunk, n)
     return float(np.abs(again - explanation.scores[chunk][: len(again)]).max())
 
 
-def first_batch(
-    model: Model, canvas: Canvas, buffer: NDArray[Any], explanation: Explanation, chunk: int
+def first_scores(
+    model: Model, canvas: Canvas, buffer: NDArray[Any], explanation: Explanation, chunk: int, n: int
 ) -> NDArray[np.float32]:
-    """The scores of the first batch of a chunk, asked anew."""
-    some = draw(explanation.plan, chunk)[: explanation.batch_size]
+    """The scores of the first `n` masks of a chunk, asked again; at most a batch."""
+    some = draw(explanation.plan, chunk)[: min(n, explanation.batch_size)]
     batch = paint(explanation.plan, canvas, some, buffer[: len(some)])
+    explanation.n_checks += len(batch)
     return ask(model, batch, f"chunk {chunk}", explanation)
 
 
@@ -102,6 +119,7 @@ def fastest_batch(model: Model, explanation: Explanation, canvas: Canvas, most: 
         for _ in range(2):  # the first call of a size may compile or allocate
             started = time.perf_counter()
             ask(model, images[:size], f"a trial batch of {size}", None)
+            explanation.n_checks += size
             best = min(best, time.perf_counter() - started)
         per_image[size] = best / size
     limit = 1.05 * min(per_image.values())
@@ -124,9 +142,10 @@ def model_of(explanation: Explanation, model: Any) -> Model:
 
 
 def recognise(explanation: Explanation, model: Model) -> None:
-    """Refuse a model that does not answer as the one that a record is of.
+    """Refuse a model that does not answer as the one that an explanation is of.
 
-    It is asked about the untouched image and about one batch, once for each record in memory.
+    It is asked about the untouched image and a few masks, once for each explanation in memory; if
+    it answers differently, about a whole batch, since batches of another size may be the reason.
     """
     if is_same(explanation.recognised, model.predict):
         return
@@ -139,16 +158,18 @@ def recognise(explanation: Explanation, model: Model) -> None:
         )
     canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
     answer = ask(model, canvas.untouched(), "the untouched image", explanation)[0]
+    explanation.n_checks += 1
     apart = np.inf
     if answer.shape == explanation.untouched.shape:
         apart = explanation.other_answer(answer, explanation.untouched)
         if not apart and explanation.scores:
-            chunk = explanation.chunks[0]
-            known = explanation.scores[chunk][: explanation.batch_size]
-            buffer = canvas.batch(explanation.batch_size)
-            apart = explanation.other_answer(
-                first_batch(model, canvas, buffer, explanation, chunk), known
-            )
+            chunk, buffer = explanation.chunks[0], canvas.batch(explanation.batch_size)
+            for n in (FEW, explanation.batch_size):
+                again = first_scores(model, canvas, buffer, explanation, chunk, n)
+                known = explanation.scores[chunk][: len(again)]
+                apart = explanation.other_answer(again, known)
+                if not apart:
+                    break
     if apart:
         raise ExplanationError(
             f"Record of another model: {model.identity} answers differently now, by "
@@ -159,5 +180,5 @@ def recognise(explanation: Explanation, model: Model) -> None:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether two callables are one; a method is made anew each time it is named."""
+    """Whether two callables are one; a method is a new object each time it is named."""
     return one is other or (inspect.ismethod(one) and bool(one == other))

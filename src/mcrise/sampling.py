@@ -1,11 +1,10 @@
-"""The loop: chunk after chunk of masks is asked about and recorded, until there are enough.
+"""Sampling: chunk after chunk of masks is asked about and kept, until there are enough.
 
-`steps` yields the record each time a chunk has been added and stays silent otherwise: bars,
-checkpoints and live pictures are for whoever watches. `explain` runs it to the end.
+`iter_explain` yields the explanation each time a chunk has been added and stays silent otherwise:
+bars, checkpoints and live pictures are for the caller. `explain` runs it to the end, makes the
+trials that test what the maps show, and saves on the way.
 """
 
-import os
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
@@ -25,8 +24,8 @@ from .config import (
     whole_chunks,
 )
 from .errors import ExplanationError, InputError
-from .explanation import Explanation, Target
-from .explanation_file import load
+from .explanation import TRIALS, Explanation, Target
+from .explanation_file import RunFile, load
 from .images import View
 from .mask_prob import choose
 from .masks import CHUNK
@@ -45,7 +44,6 @@ from .models.model import Model
 from .models.settings import check_keywords
 from .painting.canvas import Canvas
 
-CHECKPOINT_SECONDS = 10.0
 FIRST_LOOK = 128  # masks, before which an error cannot be told
 
 
@@ -57,7 +55,7 @@ def iter_explain(
     image: Any,
     model: Any,
     *,
-    like: Explanation | Path | str | None = None,
+    same_masks_as: Explanation | Path | str | None = None,
     resume: Explanation | None = None,
     **settings: Unpack[ExplainSettings],
 ) -> Iterator[Explanation]:
@@ -79,13 +77,13 @@ def iter_explain(
 
     A `mask_prob` of "auto" asks about one to three chunks first, of which one belongs to the run,
     and chooses: two runs may differ in it. To compare images or models, give a number, or an
-    explanation (or its path) as `like`: its fills, grid, mask_prob and seed are used and, unless
-    n_masks is given, its number of masks.
+    explanation (or its path) as `same_masks_as`: its fills, grid, mask_prob and seed are used
+    and, unless n_masks is given, its number of masks.
     """
-    about_run, about_model = split_settings(settings, ("like", "resume"))
+    about_run, about_model = split_settings(settings, ("same_masks_as", "resume"))
     config = RunConfig.of(**about_run)
-    if like is not None:
-        other = like if isinstance(like, Explanation) else load(like)
+    if same_masks_as is not None:
+        other = same_masks_as if isinstance(same_masks_as, Explanation) else load(same_masks_as)
         config = config.like(other.plan, other.n_masks)
     known = load_model(model, **about_model)
     return run(known.view(image), known, config, resume)
@@ -207,14 +205,14 @@ def grow(
     """Add chunks to a record until it has `n_masks`; yields it each time it has grown.
 
     With n_masks="auto" until the relative error of the map of `target` is below `tolerance`, or
-    `max_masks` are reached; `record.verdict` then says which.
+    `max_masks` are reached; `explanation.stop_reason` then says which.
     """
     check_limits(n_masks=n_masks, tolerance=tolerance, max_masks=max_masks)
     explanation.check_room(most_masks(n_masks, max_masks))
     model = model_of(explanation, model)
     canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
     buffer = buffer_of(canvas, explanation.batch_size)
-    done, explanation.verdict = 0, ""
+    done, explanation.stop_reason = 0, ""
     explanation.goal = whole_chunks(min(FIRST_LOOK, max_masks) if n_masks == "auto" else n_masks)
     while True:
         for chunk in range(done // CHUNK, explanation.goal // CHUNK):
@@ -229,12 +227,12 @@ def grow(
         # stops where one never killed does.
         error = explanation.first(explanation.goal).maps(target).relative_error
         if error <= tolerance:
-            explanation.verdict = (
+            explanation.stop_reason = (
                 f"stopped at {explanation.goal:,} masks: relative error {error:.2f}"
             )
             return
         if explanation.goal >= max_masks:
-            explanation.verdict = (
+            explanation.stop_reason = (
                 f"cap of {explanation.goal:,} masks reached: relative error {error:.2f}, "
                 "some regions are not settled"
             )
@@ -262,7 +260,9 @@ def next_look(n_masks: int, excess: float) -> int:
 class ExplainOptions(ExplainSettings, total=False):
     """Options of `explain`, for its two kinds of answer; `iter_explain` says what each means."""
 
-    like: Explanation | Path | str | None
+    same_masks_as: Explanation | Path | str | None
+    trials: int | bool
+    truth: Target
     save: Path | str | None
     progress: bool
 
@@ -281,27 +281,48 @@ def explain(
     image: Any,
     model: Any,
     *,
-    like: Explanation | Path | str | None = None,
+    same_masks_as: Explanation | Path | str | None = None,
+    trials: int | bool = TRIALS,
+    truth: Target = None,
     save: Path | str | None = None,
     progress: bool = False,
     **settings: Unpack[ExplainSettings],
 ) -> Explanation | list[Explanation]:
-    """Explain an image: ask the model about painted versions of it, and return the record.
+    """Explain an image: ask the model about painted versions of it, and test what the maps show.
 
-    Image, model and the rest are as for `steps`; of a list of images, a list of records. With
-    `save`, the record of an image is kept there every ten seconds and at the end, and a record of
-    the same run found there is continued.
+    Image, model and the rest are as for `iter_explain`; of a list of images, a list of
+    explanations. Then regions that matter are searched for and tested by repainting: `trials` is
+    how many repaints the search may try, False for maps only. It is done for `target`, or the
+    predicted class; with `truth`, a repaint is searched for that makes a wrong image right.
+
+    With `save`, the explanation of an image is kept there every ten seconds and at the end, and
+    one of the same run found there is continued. An interrupt (Ctrl-C) returns what there is.
     """
-    about_run, about_model = split_settings(settings, ("like", "save", "progress"))
-    if isinstance(image, list | tuple):
-        if save is not None:
-            raise InputError("Several images were given with one place to save: explain each.")
-        known = load_model(model, **about_model)  # once for all of them
-        runs = (iter_explain(one, known, like=like, **about_run) for one in image)
-        return [last(watched(grown, progress)) for grown in runs]
-    before = load(save) if save is not None and os.path.exists(save) else None
-    grown = iter_explain(image, model, resume=before, like=like, **settings)
-    return last(watched(grown if save is None else checkpointed(grown, Path(save)), progress))
+    own = ("same_masks_as", "trials", "truth", "save", "progress")
+    about_run, about_model = split_settings(settings, own)
+    if isinstance(image, list | tuple) and save is not None:
+        raise InputError("Several images were given with one place to save: explain each.")
+    known = load_model(model, **about_model)  # once for all images and trials
+    target, budget = about_run.get("target"), trial_budget(trials)
+    file = None if save is None else RunFile(Path(save))
+
+    def one(image: Any) -> Iterator[Explanation]:
+        before = None if file is None else file.earlier()
+        grown = iter_explain(image, known, resume=before, same_masks_as=same_masks_as, **about_run)
+        return with_trials(watched(grown, progress), known, (target,), budget, truth, progress)
+
+    if not isinstance(image, list | tuple):
+        explanation, _ = last_or_interrupted(one(image) if file is None else file.keep(one(image)))
+        if explanation is None:
+            raise KeyboardInterrupt
+        return explanation
+    explanations = []
+    for entry in image:
+        explanation, interrupted = last_or_interrupted(one(entry))
+        explanations += [] if explanation is None else [explanation]
+        if interrupted:
+            break
+    return explanations
 
 
 def split_settings(
@@ -315,13 +336,60 @@ def split_settings(
     return about_run, about_model
 
 
-def watched(grown: Iterator[Explanation], progress: bool) -> Iterator[Explanation]:
+def trial_budget(trials: int | bool) -> int | None:
+    """How many repaints a search may try; None for no trials at all."""
+    from .interpretation.trial_calls import check_budget
+
+    if trials is False:
+        return None
+    budget = TRIALS if trials is True else trials
+    check_budget(budget)
+    return budget
+
+
+def with_trials(
+    grown: Iterator[Explanation],
+    model: Model,
+    targets: Sequence[Target],
+    budget: int | None,
+    truth: Target = None,
+    progress: bool = False,
+) -> Iterator[Explanation]:
+    """Pass a run on, and when it has its masks make the trials of some classes.
+
+    Names of classes are resolved when the first masks have come, so that one that the model does
+    not have is refused then.
+    """
+    explanation = None
+    for explanation in grown:
+        indices = dict.fromkeys(explanation.resolve(target) for target in targets)
+        wanted = None if truth is None else explanation.resolve(truth)
+        yield explanation
+    if explanation is None or budget is None:
+        return
+    from .interpretation.trial_calls import iter_trials
+
+    if wanted == explanation.prediction.target:
+        wanted = None  # the image is right
+    yield from watched(iter_trials(explanation, indices, model, budget, wanted), progress, "trials")
+
+
+def watched(
+    run: Iterator[Explanation], progress: bool, what: str = "masks"
+) -> Iterator[Explanation]:
     """A run with a bar, where one is wanted."""
     if not progress:
-        return grown
-    from .output.progress import with_progress
+        return run
+    from .output.progress import ProgressState, show_progress, with_progress
 
-    return with_progress(grown)
+    if what == "masks":
+        return with_progress(run)
+
+    def look(explanation: Explanation) -> ProgressState:
+        n_trials = len(explanation.answers)
+        return ProgressState(n_trials, n_trials, what)  # how many it takes is known at the end
+
+    return show_progress(run, what, look)
 
 
 def last(run: Iterator[Explanation]) -> Explanation:
@@ -329,17 +397,14 @@ def last(run: Iterator[Explanation]) -> Explanation:
     return deque(run, maxlen=1)[0]
 
 
-def checkpointed(
-    run: Iterator[Explanation], path: Path, seconds: float = CHECKPOINT_SECONDS
-) -> Generator[Explanation, None, None]:
-    """Pass a run on, saving its record every few seconds, at the end and when it is cut short."""
-    explanation, saved_at, saved_masks = None, time.monotonic(), -1
+def last_or_interrupted(run: Iterator[Explanation]) -> tuple[Explanation | None, bool]:
+    """Run to the end or to an interrupt: what there is then, and whether it was interrupted."""
+    explanation = None
     try:
-        for explanation in run:
-            if time.monotonic() - saved_at >= seconds:
-                explanation.save(path)
-                saved_at, saved_masks = time.monotonic(), explanation.n_masks
-            yield explanation
-    finally:  # also on Ctrl-C, when the model fails, and when the caller stops listening
-        if explanation is not None and explanation.n_masks != saved_masks:
-            explanation.save(path)
+        for grown in run:
+            explanation = grown
+    except KeyboardInterrupt:
+        if explanation is not None and explanation.n_masks < explanation.goal:
+            explanation.stop_reason = f"interrupted at {explanation.n_masks:,} masks"
+        return explanation, True
+    return explanation, False

@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from mcrise.interpretation.counterfactuals import MOST_CALLS
+from mcrise.interpretation.experiments import PlaceboControl
 
 import mcrise
 from judge import judge
 from mcrise.fills import Solid
-from mcrise.interpretation.counterfactuals import MOST_CALLS
-from mcrise.interpretation.experiments import PlaceboControl
 from mcrise.interpretation.regions import interpret
 from mcrise.interpretation.repaints import N_PLACES
 from mcrise.interpretation.text import control_words

@@ -35,7 +35,7 @@ def test_all_panels_of_a_figure_share_one_symmetric_scale(explanation):
 def test_each_fill_heads_its_panel_and_each_class_its_row(explanation):
     figure = plot_maps([explanation.maps(0), explanation.maps(1)])
     titles = [axis.get_title() for axis in figure.axes if axis.get_title()]
-    assert titles == ["red", "red", "blur:2", "#00ff7f", "not red"]
+    assert titles == ["red", "patch of red", "blur:2", "patch of #00ff7f", "not red"]
 
 
 def as_found(explanation, maps, k, scale):
@@ -183,7 +183,6 @@ def figures(explanation):
     return {
         "maps": plot_maps(maps),
         "rise": plot_rise(*pair),
-        "methods": plots.plot_methods([(maps[0].values[0], pair[0], maps[0])]),
         "regions": plots.plot_regions(tried),
         "comparison": plots.plot_comparison(compare(explanation, 0, 1)),
         "trials": plots.plot_trials(explanation, trials),

@@ -24,10 +24,11 @@ from ..explanation import Explanation
 from ..explanation_file import explanation_bytes
 from ..fills import Gray, Hue
 from ..images import View, unit_float, whole_pixels
-from ..interpretation.experiments import FindingOutcome
-from ..interpretation.regions import interpret
+from ..interpretation.findings import Finding, Findings, Trial
 from ..interpretation.repaints import Repaint, Stroke, own_mean
-from ..interpretation.trials import TriedInterpretation, find_counterfactual, try_findings
+from ..interpretation.search import Effort, search
+from ..interpretation.text import box_words
+from ..interpretation.trial_calls import conclude
 from ..masks import Masks
 from ..models.model import Model
 from ..sampling import last, run
@@ -37,7 +38,7 @@ from .confirmation import ConfirmationTask
 from .zones import Zone, box_share, mask_share, onto_raster, outer_part, zone_shares
 
 POOLED = "centered"  # linear: maps of few masks are noisy, but their mean is not biased
-READ = "smooth"  # the maps of a single image that are read
+EFFORT = Effort(search=16, described=1, controls=10, parts=0, several=False)  # 40 trials at most
 THUMBNAIL = 96  # pixels
 HALVES = slice(0, None, 2), slice(1, None, 2)  # of the masks
 OTHER_LIGHTS = {"gray": Gray(), "hue120": Hue(120.0), "hue240": Hue(240.0)}
@@ -92,8 +93,10 @@ def measure_image(
     predicted = explanation.resolve(None)
     target = predicted if task.truth is None else explanation.resolve(task.truth)
     targets = list(dict.fromkeys((target, predicted)))
-    tried = {one: try_findings(explanation, interpret(explanation, one, READ, unsure=True), model)
-             for one in targets}  # fmt: skip
+    found: dict[int, Findings] = {
+        one: conclude(explanation, search(explanation, one, EFFORT.search, effort=EFFORT), model)
+        for one in targets
+    }
     facts: dict[str, Any] = {
         "target": target,
         "predicted": predicted,
@@ -102,8 +105,8 @@ def measure_image(
         "n_masks": explanation.n_masks,
         "n_targets": len(targets),
         **predictions_in_other_light(view, model),
-        **flip_facts(explanation, model, tried[predicted]),
-        **righting_facts(explanation, model, list(tried.values()), task.truth),
+        **flip_facts(explanation, found[predicted]),
+        **righting_facts(explanation, list(found.values()), task.truth),
         "size": list(view.original_size),
         "notes": list(view.notes),
     }
@@ -118,7 +121,7 @@ def measure_image(
     facts["presence"], facts["color"] = energies(*halves)
     return ImageMeasurement(
         facts,
-        [row for one in targets for row in finding_rows(tried[one])],
+        [row for one in targets for row in finding_rows(explanation, found[one])],
         {
             "maps": np.stack([onto_raster(one.values) for one in maps]).astype(np.float16),
             "errors": np.stack([onto_raster(one.se) for one in maps]).astype(np.float16),
@@ -234,90 +237,87 @@ def as_given(image: NDArray[np.float32], view: View) -> NDArray[Any]:
     return whole_pixels(image) if view.pixels.dtype == np.uint8 else image
 
 
-def flip_facts(
-    explanation: Explanation, model: Model, tried: TriedInterpretation
-) -> dict[str, Any]:
+def flip_facts(explanation: Explanation, found: Findings) -> dict[str, Any]:
     """The smallest repaint found that changes the decision."""
-    flip = find_counterfactual(explanation, model, tried)
-    if flip is None:
+    smallest = found.counterfactual
+    if smallest is None:
         return {"flip": None, "flip_share": None, "flip_to": None, "flip_sentence": None}
     return {
-        "flip": kind_of(verdict_of(tried, flip.repaint.strokes[0])),
-        "flip_share": flip.repaint.share,
-        "flip_to": int(flip.after.argmax()),
-        "flip_sentence": flip.line(explanation),
+        "flip": kind_at(found, smallest),
+        "flip_share": smallest.repaint.share,
+        "flip_to": smallest.says,
+        "flip_sentence": repaint_sentence(explanation, smallest),
     }
 
 
 def righting_facts(
-    explanation: Explanation, model: Model, tried: Sequence[TriedInterpretation], truth: int | None
+    explanation: Explanation, found: Sequence[Findings], truth: int | None
 ) -> dict[str, Any]:
-    """Of a wrong image, the smallest repaint of a finding that puts it right."""
+    """Of a wrong image, the smallest repaint that was tried and puts it right."""
     none = {"righted": None, "righted_sentence": None}
     if truth is None or truth == explanation.resolve(None):
         return none
-    single = [
-        (Repaint((Stroke(one.finding.region, fill, one.finding.place),)), one)
-        for some in tried
-        for one in (*(v for v in some.verdicts if v), *some.too_little)
-        for fill in one.after
-    ]
-    right = [(p, one) for p, one in single if explanation.answers[p.digest].argmax() == truth]
-    if right:
-        painted, verdict = min(right, key=lambda pair: pair[0].share)
-        words = painted.strokes[0].words
-    else:
-        flip = find_counterfactual(explanation, model, tried[0])  # several findings together
-        if flip is None:
-            return none
-        verdict = verdict_of(tried[0], flip.repaint.strokes[0])
-        words = " and ".join(stroke.words for stroke in flip.repaint.strokes)
+    painted = [(trial, some) for some in found for trial in some.trials if trial.repaint.strokes]
+    right = [(trial, some) for trial, some in painted
+             if trial.role != "whole" and trial.says == truth]  # fmt: skip
+    if not right:
+        return none
+    trial, some = min(right, key=lambda pair: pair[0].repaint.share)
     return {
-        "righted": kind_of(verdict),
-        "righted_sentence": f"Painting {words}, the model says {explanation.label(truth)!r}.",
+        "righted": kind_at(some, trial),
+        "righted_sentence": repaint_sentence(explanation, trial),
     }
 
 
-def verdict_of(tried: TriedInterpretation, stroke: Stroke) -> FindingOutcome:
-    known = [*(one for one in tried.verdicts if one), *tried.too_little]
-    return next(one for one in known if one.finding.region is stroke.region)
+def repaint_sentence(explanation: Explanation, trial: Trial) -> str:
+    """What a repaint makes the model say."""
+    words = " and ".join(f"{stroke.words} ({box_words(stroke.region)})"
+                         for stroke in trial.repaint.strokes)  # fmt: skip
+    return f"Painting {words}, the model says {explanation.label(trial.says)!r}."
 
 
-def kind_of(verdict: FindingOutcome) -> str:
+def kind_at(found: Findings, trial: Trial) -> str:
+    """What the finding is about on which most of a repaint lies."""
+    shared = [int((one.region & trial.region).sum()) for one in found.described]
+    if not any(shared):
+        return "other"
+    return kind_of(found.described[int(np.argmax(shared))])
+
+
+def kind_of(finding: Finding) -> str:
     """What a finding is about, in a word or two."""
-    found = {claim.kind for claim in verdict.claims}
-    return next((word for kind, word in KINDS.items() if kind in found), "other")
+    kinds = {claim.kind for claim in finding.claims}
+    return next((word for kind, word in KINDS.items() if kind in kinds), "other")
 
 
-def finding_rows(tried: TriedInterpretation) -> list[dict[str, Any]]:
-    """The findings of a reading, most important first, with what trying them came to."""
+def finding_rows(explanation: Explanation, found: Findings) -> list[dict[str, Any]]:
+    """The places of a class that matter, with what trying them came to."""
     rows = []
-    for number, ((finding, lines), verdict) in enumerate(
-        zip(tried.said(), tried.verdicts, strict=True), start=1
-    ):
-        assert verdict is not None  # there was a model
-        told, control = finding.to_json(), verdict.to_json()["control"] or {}
+    maps = explanation.maps(found.target)
+    for number, finding in enumerate(found, start=1):
         height, width = finding.region.shape
-        top, left, bottom, right = told["box"]
+        (top, bottom), (left, right) = finding.rows, finding.columns
+        control = finding.control.to_json() if finding.control else {}
+        effect = maps.values[maps.fills.index(finding.fill)][finding.region].mean()
         rows.append(
             {
-                "target": tried.reading.maps.target,
+                "target": found.target,
                 "number": number,
                 "place": finding.place,
                 "share": finding.share,
                 "box": [top / height, left / width, bottom / height, right / width],
-                "fill": told["fill"],
-                "effect": told["effect"],
-                "kind": kind_of(verdict),
-                "claims": [claim.kind for claim in verdict.claims],
-                "verdict": verdict.to_json()["verdict"],
-                "before": verdict.before,
-                "after": control.get("here"),
+                "fill": finding.fill.name,
+                "effect": float(effect),
+                "kind": kind_of(finding),
+                "claims": [claim.kind for claim in finding.claims],
+                "verdict": finding.control.verdict if finding.control else "not controlled",
+                "before": finding.before,
+                "after": finding.after,
                 "control_low": control.get("low"),
                 "control_median": control.get("median"),
                 "control_high": control.get("high"),
                 "places": control.get("places"),
-                "sentence": " ".join(lines),
+                "sentence": " ".join([finding.sentence, *finding.lines]),
             }
         )
     return rows

@@ -22,7 +22,7 @@ os.environ["MPLBACKEND"] = "Agg"
 COMMANDS = {
     "demo": "Explain drawn traffic signs with the embedded model; write pictures and a report.",
     "explain": "Show which colors matter, and where, in IMAGE.",
-    "show": "Draw the maps of a saved RUN again, without calling the model.",
+    "show": "Draw the maps and findings of a saved RUN again, without calling the model.",
     "compare": "Explain why one class won over another in RUN, and what would change the decision.",
     "whatif": "Repaint parts of the image of RUN and ask the model again.",
     "match": "Show which colors make QUERY similar to an image of the folder GALLERY.",

@@ -6,10 +6,11 @@ import click
 import numpy as np
 
 from ..demo.signs import SIGNS
+from ..explanation import TRIALS
 from ..images import png
 from ..models import load_model
 from ..output.progress import with_progress
-from ..sampling import iter_explain, last
+from ..sampling import iter_explain, last, with_trials
 from .options import Command, option
 from .output import echo
 
@@ -33,16 +34,15 @@ def demo(out: Path) -> None:
         run = iter_explain(
             picture, model, n_masks=N_MASKS, mask_prob=0.15 if washed_out else "auto"
         )
-        explanation = last(with_progress(run, f"{name:<26}"))
-        targets = [explanation.resolve(None)]
-        if washed_out:  # the error analysis of the paper: two classes compared
-            targets.append(explanation.resolve("priority road"))
+        # The error analysis of the paper: two classes compared.
+        wanted = [None, "priority road"] if washed_out else [None]
+        grown = with_progress(run, f"{name:<26}")
+        explanation = last(with_trials(grown, model, wanted, TRIALS))
+        targets = [explanation.resolve(target) for target in wanted]
         folder = RunFolder(out / name)
         explanation.save(folder.run)
         RunFolder(out).write(f"{name}.png", png(np.asarray(picture)))
-        folder.draw(
-            explanation, list(dict.fromkeys(targets)), model=model
-        )  # tries the findings too
+        folder.draw(explanation, list(dict.fromkeys(targets)))
         folder.save(plot_rise(*(explanation.maps(None, one) for one in ("rise", "debiased"))), RISE)
         chapters.append(Chapter(name, explanation, targets, folder=name))
         echo(f"{name}: {explanation.label(targets[0])} {explanation.untouched[targets[0]]:.2f}")

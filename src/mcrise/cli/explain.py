@@ -1,7 +1,7 @@
 """`mcrise explain`: from an image to maps and tested findings."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,17 @@ import click
 
 from ..config import FIELDS, RunConfig
 from ..errors import ExplanationError
-from ..explanation import Explanation
+from ..explanation import TRIALS, Explanation
 from ..explanation_file import load
 from ..interpretation.claims import join
 from ..models import load_model
 from ..output.progress import with_progress
-from ..output.run_folder import MAPS, REGIONS, Drawing, RunFolder, folder_of
-from ..sampling import grow, last, run
+from ..output.run_folder import EXPLANATION, MAPS, Drawing, RunFolder, folder_of
+from ..sampling import grow, last, run, trial_budget, watched, with_trials
 from .options import (
     MODEL_HELP,
     Command,
+    TrialBudget,
     json_option,
     model_options,
     option,
@@ -37,6 +38,8 @@ from .output import echo, echo_text
 @click.argument("image", type=click.Path(path_type=Path), required=False)
 @option("--model", "spec", required=True, help=MODEL_HELP)
 @target_options
+@option("--truth", metavar="CLASS",
+        help="The right class: search a repaint that makes a wrong image right.")  # fmt: skip
 @run_options()
 @option("--resume", type=click.Path(path_type=Path), metavar="RUN",
         help="Add masks to a finished RUN instead of explaining IMAGE.")  # fmt: skip
@@ -45,8 +48,8 @@ from .output import echo, echo_text
         )  # fmt: skip
 @out_option("IMAGE.mcrise")
 @save_every_option
-@option("--trials", type=click.Choice(["all", "none"]), default="all", show_default=True,
-        help="Test findings by repainting the image; none if each call costs money.")  # fmt: skip
+@option("--trials", type=TrialBudget(), default=TRIALS, show_default=True,
+        help="Repaints that the search for findings may try; none for maps only.")  # fmt: skip
 @json_option
 @quiet_option
 @overwrite_option
@@ -56,12 +59,13 @@ def explain(
     spec: str,
     targets: tuple[str, ...],
     estimator: str,
+    truth: str | None,
     config: RunConfig,
     resume: Path | None,
     same_masks_as: Path | None,
     out: Path | None,
     save_every: float,
-    trials: str,
+    trials: int | bool,
     as_json: bool,
     quiet: bool,
     overwrite: bool,
@@ -69,44 +73,41 @@ def explain(
 ) -> None:
     """Show which colors matter, and where, in IMAGE.
 
-    Writes run.npz, maps.png, regions.png and summary.json, and tests each finding by repainting the
-    image. The same command continues a run that was interrupted. Of a finished run it draws the
+    Writes run.npz, maps.png, explanation.png and summary.json, and tests each finding by repainting
+    the image. The same command continues a run that was interrupted. Of a finished run it draws the
     pictures again.
     """
     if (image is None) == (resume is None):
         raise click.UsageError("Give either an IMAGE to explain or --resume RUN to continue one.")
     if resume:
         refuse_other_plan(config, same_masks_as)
-    config = replace(config, target=targets[0] if targets else None)
+    config, budget = replace(config, target=targets[0] if targets else None), trial_budget(trials)
     if same_masks_as:
         other = load(same_masks_as)
         config = config.like(other.plan, other.n_masks)
     own = folder_of(resume) if resume else RunFolder(Path(f"{image}.mcrise"))
     folder = RunFolder(out) if out else own
     folder.check_writable()
+    file, progress = folder.file(seconds=save_every), not (quiet or as_json)
+    grown: Iterator[Explanation]
     if resume:
         before = load(resume)
-        with folder.refusing():
-            there = None if overwrite or not out else folder.earlier()
+        with file.refusing():
+            there = None if overwrite or not out else file.earlier()
             if there is not None and (different := there.differences(before)):
                 raise ExplanationError(f"Record of another run (other {', '.join(different)})")
         model = folder_of(resume).model(before, spec, settings)
-        grown: Iterator[Explanation] = grow(
+        grown = grow(
             before, model, n_masks=config.n_masks, tolerance=config.tolerance,
-            max_masks=config.max_masks,
-            target=config.target,
+            max_masks=config.max_masks, target=config.target,
         )  # fmt: skip
-        explanation = follow(folder.keep(known(grown, targets), save_every), quiet or as_json)
     else:
         model = load_model(spec, **settings)
-        with folder.refusing():
-            there = None if overwrite else folder.earlier()
-            grown = known(run(model.view(image), model, config, there), targets)
-            explanation = follow(folder.keep(grown, save_every), quiet or as_json)
-    asked = model if trials == "all" else None
-    drawing = folder.draw(
-        explanation, targets or (None,), estimator, asked, model.notes, seconds=save_every
-    )
+        grown = run(model.view(image), model, config, None if overwrite else file.earlier())
+    asked = targets or (None,)
+    grown = with_trials(watched(grown, progress), model, asked, budget, truth, progress)
+    explanation = last(file.keep(grown))
+    drawing = folder.draw(explanation, asked, estimator, model.notes)
     print_result(drawing, folder.run, as_json, quiet)
 
 
@@ -121,24 +122,17 @@ def refuse_other_plan(config: RunConfig, same_masks_as: Path | None) -> None:
         )
 
 
-def known(grown: Iterator[Explanation], targets: Sequence[str]) -> Iterator[Explanation]:
-    """Pass a run on, refusing targets the model does not have after one chunk, not after all."""
-    for explanation in grown:
-        for target in targets:
-            explanation.resolve(target)
-        yield explanation
-
-
 def follow(grown: Iterator[Explanation], silent: bool) -> Explanation:
     """Follow a run to its end, telling whoever watches."""
     return last(grown if silent else with_progress(grown))
 
 
-def print_result(drawing: Drawing, explanation: Path, as_json: bool, quiet: bool = False) -> None:
-    """Say what was drawn, and where it is."""
+def print_result(drawing: Drawing, run: Path, as_json: bool, quiet: bool = False) -> None:
+    """Print what was found, and where the files are."""
     if as_json:
         echo_text(json.dumps(drawing.summary.to_json(), indent=2))
     elif not quiet:
         files = drawing.files
-        written = f"Maps: {files[MAPS]}   regions: {files[REGIONS]}   record: {explanation}"
-        echo(*drawing.lines(), written)
+        drawn = {"Maps": files[MAPS], "explanation": files.get(EXPLANATION), "run": run}
+        written = [f"{what}: {path}" for what, path in drawn.items() if path is not None]
+        echo(*drawing.lines(), "   ".join(written))

@@ -7,12 +7,13 @@ import click
 
 from ..config import RunConfig
 from ..errors import InputError
+from ..explanation import TRIALS
 from ..models import load_model
 from ..output.run_folder import RunFolder
-from ..sampling import run
+from ..sampling import last, run, watched, with_trials
 from ..similarity import DISTANCES, MASK_PROB, cache_folder, digest_of, open_gallery
 from ..similarity import match as find_match
-from .explain import follow, print_result
+from .explain import print_result
 from .options import (
     Command,
     estimator_option,
@@ -63,13 +64,17 @@ def match(
     folder.check_writable()
     if folder.path.resolve() == gallery.resolve():
         raise InputError(f"The images are in {gallery} themselves: choose another --out.")
+    silent = quiet or as_json
     embed = load_model(spec, **{**settings, "score_kind": "any", "softmax": None, "sigmoid": None})
     view = embed.view(query)
     known = open_gallery(gallery, embed, cache_folder())
     found = find_match(query, known, embed, distance, against)
-    with folder.refusing():
-        grown = run(view, found.model, config, None if overwrite else folder.earlier())
-        explanation = follow(folder.keep(grown), quiet or as_json)
+    file = folder.file()
+    grown = run(view, found.model, config, None if overwrite else file.earlier())
+    tested = with_trials(
+        watched(grown, not silent), found.model, [None], TRIALS, progress=not silent
+    )
+    explanation = last(file.keep(tested))
     pixels = embed.view(found.path).pixels
     picture = plot_match(explanation.maps(0, estimator), pixels, found.path.name)
     written = folder.save(picture, "match.png")
@@ -81,6 +86,4 @@ def match(
             f"distance {found.distance:.3g}): {written}"
         )
     notes = (*known.notes, *embed.notes)
-    print_result(
-        folder.draw(explanation, [None], estimator, found.model, notes), folder.run, as_json, quiet
-    )
+    print_result(folder.draw(explanation, [None], estimator, notes), folder.run, as_json, quiet)

@@ -123,6 +123,6 @@ def explained(
     """The record of an image, in its folder: the one there is, or a new one."""
     folder.check_writable()
     remedy = "choose another --out"
-    with folder.refusing(remedy):
-        grown = run(model.view(image), model, config, folder.earlier(remedy))
-        return follow(folder.keep(grown), silent)
+    file = folder.file(remedy)
+    grown = run(model.view(image), model, config, file.earlier())
+    return follow(file.keep(grown), silent)

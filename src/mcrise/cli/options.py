@@ -13,10 +13,10 @@ from ..batch.workers import TIMEOUT
 from ..config import FIELDS, FloatOrAuto, IntOrAuto, RunConfig
 from ..errors import InputError
 from ..estimators import DEFAULT, ESTIMATORS, find_estimator
+from ..explanation_file import CHECKPOINT_SECONDS
 from ..fills import Fill
 from ..fills import parse as parse_fills
 from ..models.scores import SCORE_KINDS
-from ..sampling import CHECKPOINT_SECONDS
 from ..studies.api import RETRIES
 
 
@@ -75,6 +75,19 @@ class ChanceOrAuto(click.ParamType):  # type: ignore[type-arg]
             return float(value)
         except ValueError:
             self.fail(f"{value!r} is neither a number nor auto.", param, ctx)
+
+
+class TrialBudget(click.ParamType):  # type: ignore[type-arg]
+    """A whole number, or `none`, which becomes False."""
+
+    name = "NUMBER|none"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int | bool:
+        if value == "none" or value is False:
+            return False
+        if not str(value).isdecimal():
+            self.fail(f"{value!r} is neither a whole number nor none.", param, ctx)
+        return int(value)
 
 
 class OutFile(click.ParamType):  # type: ignore[type-arg]

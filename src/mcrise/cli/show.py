@@ -1,4 +1,4 @@
-"""`mcrise show`: maps of a saved run again."""
+"""`mcrise show`: maps and findings of a saved run again."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from .options import Command, json_option, out_option, target_options
 def show(
     run: Path, targets: tuple[str, ...], estimator: str, out: Path | None, as_json: bool
 ) -> None:
-    """Draw the maps of a saved RUN again, without calling the model.
+    """Draw the maps and findings of a saved RUN again, without calling the model.
 
     RUN is a run.npz or its folder. Pictures of another class or estimator are named after it and
     replace no others.

@@ -24,6 +24,7 @@ ClaimKind = Literal[
     "unwanted color",  # most fills raise the score, and its own mean color does not
     "obstacle",  # covering it raises the score, with its own mean color too
     "brightness",  # how bright it is matters, not its hue
+    "veto",  # this fill lowers the score almost anywhere, and what is there does not matter
     "hue",  # and the like: what a fill takes away matters
     "saturation",
     "sharpness",
@@ -52,6 +53,10 @@ class Claim(ArrayEq):
 
     def __post_init__(self) -> None:
         assert self.kind in CLAIM_KINDS, self.kind
+
+    def __repr__(self) -> str:
+        fills = ", ".join(fill.name for fill in self.fills)
+        return f"<Claim: {self.kind}{f' ({fills})' if fills else ''}>"
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -34,6 +34,9 @@ class Stroke(ArrayEq):
     fill: Fill
     place: str = "the region"
 
+    def __repr__(self) -> str:
+        return f"<Stroke: {self.words}>"
+
     @property
     def words(self) -> str:
         return f"{self.place} with {self.fill.name}"
@@ -41,10 +44,14 @@ class Stroke(ArrayEq):
 
 @dataclass(frozen=True, eq=False)
 class Repaint(ArrayEq):
-    """Some strokes, one over the other; hard at the edges unless said otherwise."""
+    """Some strokes, one over the other; hard at the edges unless said otherwise.
+
+    Another `take` is the same picture, to be asked again where a model answers differently.
+    """
 
     strokes: tuple[Stroke, ...]
     soft: bool = False
+    take: int = 0
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,7 +60,12 @@ class Repaint(ArrayEq):
             content.update(json.dumps(stroke.fill.to_json(), sort_keys=True).encode())
             content.update(repr(stroke.region.shape).encode())
             content.update(np.packbits(stroke.region).tobytes())
+        if self.take:
+            content.update(f"take {self.take}".encode())
         object.__setattr__(self, "digest", content.hexdigest()[:32])
+
+    def __repr__(self) -> str:
+        return f"<Repaint: {' and '.join(stroke.words for stroke in self.strokes)}>"
 
     @cached_property
     def share(self) -> float:
@@ -86,11 +98,11 @@ def own_mean(image: NDArray[Any], region: Region) -> Solid:
     return Solid((red, green, blue))
 
 
-def shuffled(image: NDArray[Any], region: Region) -> Picture:
+def shuffled(image: NDArray[Any], region: Region, number: int = 0) -> Picture:
     """The pixels of a region in another order: its colors without its structure."""
     pixels = np.rint(255 * unit_float(image)).astype(np.uint8)
     own = pixels[region]
-    pixels[region] = np.random.default_rng(len(own)).permutation(own)
+    pixels[region] = np.random.default_rng([len(own), number][: 1 + (number > 0)]).permutation(own)
     return Picture(pixels, "its own pixels shuffled")
 
 

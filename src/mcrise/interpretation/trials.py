@@ -1,255 +1,36 @@
-"""Trials: findings put to the test, classes compared, and what would change the model's mind.
+"""Repaints of one's own, what would change the answer, and two classes compared."""
 
-A script (`examining`) says which repaints would tell; here they are painted and asked about, in
-batches of the record's own size, and the answers are kept in the record: what was tried once costs
-nothing the next time, and where no model is at hand, what was not tried is said to be untried.
-"""
-
-import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._util.array_eq import ArrayEq
-from ..errors import InputError, ModelError
+from ..errors import InputError
 from ..estimators import DEFAULT
 from ..explanation import Explanation, Target
 from ..fills import Fill
 from ..maps import Maps
-from ..model_calls import model_of
-from ..sampling import CHECKPOINT_SECONDS
-from .claims import Claim, join
-from .counterfactuals import Suggestion, options_of, rising, search_counterfactual, suggest
-from .experiments import (
-    FindingContext,
-    FindingOutcome,
-    PlaceboControl,
-    compare_places,
-    examine,
-    examine_nothing,
-    examine_pairs,
-    examine_together,
-)
-from .regions import Finding, Interpretation, heading, interpret, pending
+from .claims import join, sentence_case
+from .findings import Control, Question, Trial
+from .regions import Interpretation, interpret, place_of
 from .repaints import Region, Repaint, Stroke
-from .text import (
-    control_words,
-    finding_lines,
-    nothing_line,
-    pair_line,
-    suggestion_line,
-    too_little_line,
+from .scale import Scores, scale_of
+from .search import (
+    Inquiry,
+    ask_controls,
+    counterfactual_of,
+    merge_takes,
+    reach,
+    search,
 )
+from .text import Words, box_words, control_words
+from .trial_calls import Untried, ask, conclude
 
-SLIGHT = 0.01  # of the range of scores: what a map shows by less may still be said to be nothing
-
-
-class Untried(Exception):
-    """An answer is wanted that neither the record has nor a model is there for."""
-
-
-# ---- asking
-
-
-def ask(
-    explanation: Explanation, repaints: Sequence[Repaint], model: Any
-) -> list[NDArray[np.float32]]:
-    """The scores (C,) of each repaint: from the record, or from the model and then kept there."""
-    missing = {one.digest: one for one in repaints if one.digest not in explanation.answers}
-    if missing and model is None:
-        raise Untried
-    if missing:
-        explanation.check_room(n_answers=len(missing))
-        model = model_of(explanation, model)
-        wanted, size = list(missing.values()), explanation.batch_size
-        for start in range(0, len(wanted), size):
-            some = wanted[start : start + size]
-            images = np.stack(
-                [one.render(explanation.view.pixels, explanation.plan.cell) for one in some]
-            )
-            try:
-                answers = model(images)
-                if answers.shape[1] != explanation.n_classes:
-                    raise ModelError(
-                        f"the model gave {answers.shape[1]} scores per image after "
-                        f"{explanation.n_classes} before"
-                    )
-            except ModelError as error:
-                raise ModelError(f"Failed at a repainted image: {error}.", explanation) from error
-            explanation.take_answers({one.digest: a for one, a in zip(some, answers, strict=True)})
-            if explanation.answered is not None:
-                explanation.answered()
-    return [explanation.answers[one.digest] for one in repaints]
-
-
-@contextmanager
-def answers_saved(
-    explanation: Explanation, save: Callable[[], None], seconds: float = CHECKPOINT_SECONDS
-) -> Iterator[None]:
-    """Save what is answered meanwhile every few seconds, and however it ends: it may cost money."""
-    saved_at, n_saved, before = time.monotonic(), len(explanation.answers), explanation.answered
-
-    def save_when_due() -> None:
-        nonlocal saved_at, n_saved
-        if time.monotonic() - saved_at >= seconds:
-            save()
-            saved_at, n_saved = time.monotonic(), len(explanation.answers)
-
-    explanation.answered = save_when_due
-    try:
-        yield
-    finally:
-        explanation.answered = before
-        if len(explanation.answers) > n_saved:
-            save()
-
-
-def conclude(explanation: Explanation, script: Generator[Any, Any, Any], model: Any) -> Any:
-    """Follow a script to its end; raises `Untried` where an answer cannot be had."""
-    answers = None
-    while True:
-        try:
-            repaints = script.send(answers)
-        except StopIteration as end:
-            return end.value
-        answers = ask(explanation, repaints, model)
-
-
-def setting_of(
-    explanation: Explanation, reading: Interpretation, target: int | None = None
-) -> FindingContext:
-    return FindingContext(
-        explanation.view.pixels,
-        explanation.plan.cell,
-        explanation.plan.fills,
-        reading.maps.target if target is None else target,
-        explanation.untouched,
-        explanation.score_range,
-        tuple(finding.region for finding in reading.findings),
-    )
-
-
-# ---- a reading, tried
-
-
-@dataclass(frozen=True, eq=False)
-class TriedInterpretation(ArrayEq):
-    """A reading and what came of trying it."""
-
-    reading: Interpretation
-    verdicts: tuple[FindingOutcome | None, ...]  # of each finding; None: untried
-    pairs: tuple[Claim, ...] = ()
-    nothing: Claim | None = None
-    too_little: tuple[
-        FindingOutcome, ...
-    ] = ()  # findings of the map that matter too little when painted
-
-    @property
-    def claims(self) -> list[Claim]:
-        """All that was claimed, by any of them."""
-        known = [*(one for one in self.verdicts if one), *self.too_little]
-        single = [claim for verdict in known for claim in verdict.claims]
-        return [*single, *self.pairs, *([self.nothing] if self.nothing else [])]
-
-    def said(self) -> Iterator[tuple[Finding, list[str]]]:
-        """Each finding and what there is to say of it, in a line or two."""
-        label = self.reading.maps.label
-        for finding, verdict in zip(self.reading.findings, self.verdicts, strict=True):
-            lines = finding_lines(verdict, label) if verdict else [finding.line(label)]
-            yield finding, lines
-
-    def remarks(self) -> list[str]:
-        """What is said of several findings, or of none."""
-        label = self.reading.maps.label
-        if self.nothing:
-            return [nothing_line(self.nothing, label)]
-        place = {id(finding.region): n for n, finding in enumerate(self.reading.findings, start=1)}
-        pairs = [
-            pair_line(claim, [place[id(region)] for region in claim.regions], label)
-            for claim in self.pairs
-        ]
-        return [*pairs, *([too_little_line(self.too_little, label)] if self.too_little else [])]
-
-    def lines(self) -> list[str]:
-        """To print."""
-        out = [heading(self.reading.maps)]
-        for number, (_, (first, *rest)) in enumerate(self.said(), start=1):
-            out += [f"{number}. {first}", *(f"   {line}" for line in rest)]
-        remarks = self.remarks()
-        silent = [] if remarks or self.reading.findings else ["No finding."]
-        return [*out, *remarks, *silent, self.reading.pending]
-
-    def to_json(self) -> dict[str, Any]:
-        content = self.reading.to_json()
-        rows = zip(content["findings"], self.said(), self.verdicts, strict=True)
-        for entry, (_, lines), verdict in rows:
-            entry["sentence"] = " ".join(lines)
-            entry["tried"] = verdict.to_json() if verdict else None
-        content["pairs"] = [claim.to_json() for claim in self.pairs]
-        content["too_little"] = [
-            {**one.finding.to_json(), "tried": one.to_json()} for one in self.too_little
-        ]
-        content["nothing"] = self.nothing.to_json() if self.nothing else None
-        content["remarks"] = self.remarks()
-        return content
-
-
-def try_findings(
-    explanation: Explanation,
-    reading: Interpretation,
-    model: Any = None,
-    only: Finding | None = None,
-) -> TriedInterpretation:
-    """Put every finding of a reading to the test, or one; most important first afterwards.
-
-    Without a model, what the record has answers to is told from it, and the rest is untried.
-    """
-    setting = setting_of(explanation, reading)
-    verdicts: list[FindingOutcome | None] = []
-    for finding in reading.findings:
-        try:
-            asked = model if only in (None, finding) else None
-            verdicts.append(conclude(explanation, examine(setting, finding), asked))
-        except Untried:
-            verdicts.append(None)
-    order = sorted(range(len(verdicts)), key=lambda n: importance(setting, verdicts[n]))
-    reading = replace(reading, findings=tuple(reading.findings[n] for n in order))
-    verdicts = [verdicts[n] for n in order]
-    known = [verdict for verdict in verdicts if verdict]
-    pairs: list[Claim] = []
-    nothing = None
-    with suppress(Untried):
-        pairs = conclude(explanation, examine_pairs(setting, known), model)
-        together = conclude(explanation, examine_together(setting, unpaired(known, pairs)), model)
-        pairs += [together] if together else []
-        slight = all(abs(one.strongest.value) < SLIGHT * setting.range for one in reading.findings)
-        if slight and len(unpaired(known, pairs)) == len(verdicts):
-            nothing = conclude(explanation, examine_nothing(setting), model)
-    idle = unpaired(known, pairs)  # stood out in the map only because other parts were painted too
-    kept = [n for n, one in enumerate(verdicts) if one not in idle]
-    found = tuple(reading.findings[n] for n in kept)
-    # What is not established goes by their numbers, which are others now.
-    open_still = pending(reading.maps, found, reading.limit, len(idle))
-    reading = replace(reading, findings=found, pending=open_still)
-    verdicts = [verdicts[n] for n in kept]
-    return TriedInterpretation(reading, tuple(verdicts), tuple(pairs), nothing, tuple(idle))
-
-
-def unpaired(verdicts: Sequence[FindingOutcome], claims: Sequence[Claim]) -> list[FindingOutcome]:
-    """Those that neither move the score alone nor together with others."""
-    paired = {id(region) for claim in claims for region in claim.regions}
-    return [one for one in verdicts if not one.moved and id(one.finding.region) not in paired]
-
-
-def importance(setting: FindingContext, verdict: FindingOutcome | None) -> tuple[int, float]:
-    """Sorts findings: confirmed ones first, then others that move the score, by how much."""
-    if verdict is None or not verdict.control:
-        return 2, 0.0
-    return int(not verdict.confirmed), -abs(verdict.control.here - setting.score)
+TRIALS = 64  # repaints that a search may try
+MOST_SUGGESTED = 3
 
 
 # ---- a repaint of one's own
@@ -263,7 +44,16 @@ class Intervention(ArrayEq):
     target: int
     before: NDArray[np.float32]  # (C,)
     after: NDArray[np.float32]  # (C,)
-    control: PlaceboControl | None = None  # the same patch elsewhere, where that was tried
+    control: Control | None = None  # the same patch elsewhere, where that was tried
+    sentence: str = field(default="", compare=False)
+
+    def __repr__(self) -> str:
+        moved = f"{self.before[self.target]:.2f} → {self.after[self.target]:.2f}"
+        words = join([stroke.words for stroke in self.repaint.strokes], "and")
+        return f"<Intervention: {words}, score {moved}>"
+
+    def __str__(self) -> str:
+        return self.sentence
 
     @property
     def flips(self) -> bool:
@@ -275,7 +65,8 @@ class Intervention(ArrayEq):
         moved = f"{self.before[self.target]:.2f} → {self.after[self.target]:.2f}"
         flip = f"; the model then says {explanation.label(int(self.after.argmax()))!r}"
         label = explanation.label(self.target)
-        return f"Painting {words}: {label!r} {moved}{flip if self.flips else ''}."
+        control = f" {control_words(self.control)}" if self.control else ""
+        return f"Painting {words}: {label!r} {moved}{flip if self.flips else ''}.{control}"
 
     def to_json(self, explanation: Explanation) -> dict[str, Any]:
         top = np.argsort(-np.maximum(self.before, self.after), kind="stable")[:5]
@@ -305,9 +96,9 @@ def intervene(
     place: str = "the region",
     control: bool = False,
 ) -> Intervention:
-    """Paint a region (H, W) of the image of a record and ask its model again.
+    """Paint a region (H, W) of the image of an explanation and ask its model again.
 
-    With `control`, the same patch is painted elsewhere too, in up to 19 places.
+    With `control`, the same patch is painted in up to 19 other places too.
     """
     if region.shape != explanation.plan.size:
         raise InputError(
@@ -318,14 +109,13 @@ def intervene(
     if not region.any():
         raise InputError("The region is empty: mark it white on black.")
     painted = Repaint((Stroke(np.asarray(region, bool), fill, place),))
-    trial = try_strokes(explanation, model, painted, explanation.resolve(target))
-    if not control:
-        return trial
-    reading = Interpretation(explanation.maps(target), 0.0, (), "")
-    setting = replace(setting_of(explanation, reading), regions=())
-    after = float(trial.after[trial.target])
-    script = compare_places(setting, painted.strokes, after)
-    return replace(trial, control=conclude(explanation, script, model))
+    index = explanation.resolve(target)
+    trial = try_strokes(explanation, model, painted, index)
+    if control:
+        inquiry = Inquiry(explanation, index)
+        main = Trial(painted, "finding", trial.after, index)
+        trial = replace(trial, control=conclude(explanation, ask_controls(inquiry, main), model))
+    return replace(trial, sentence=trial.line(explanation))
 
 
 def try_strokes(
@@ -335,47 +125,32 @@ def try_strokes(
     return Intervention(painted, target, explanation.untouched, after)
 
 
+# ---- another answer
+
+
 def find_counterfactual(
-    explanation: Explanation, model: Any, tried: TriedInterpretation
-) -> Intervention | None:
-    """The smallest repaint found that changes the decision, among the findings of a reading.
+    explanation: Explanation, model: Any, wanted: Target = None, trials: int = TRIALS
+) -> Trial | None:
+    """The smallest repaint found that makes the model say `wanted`, or anything else.
 
-    Away from the class that the model predicts, or towards another that was read.
+    None if no repaint that was tried does.
     """
-    target = tried.reading.maps.target
-    wanted = None if target == explanation.untouched.argmax() else target
-    setting = setting_of(explanation, tried.reading)
-    known = [*filter(None, tried.verdicts), *tried.too_little]
-    options = options_of(known, upwards=wanted is not None)
-    return counterfactual_of(
-        explanation,
-        conclude(explanation, search_counterfactual(setting, options, wanted), model),
-        target,
-    )
+    predicted = explanation.resolve(None)
+    if wanted is None:
+        found = conclude(explanation, search(explanation, predicted, trials), model)
+        return found.counterfactual  # type: ignore[no-any-return]
+    script = reach_alone(explanation, explanation.resolve(wanted), trials)
+    tried = conclude(explanation, script, model)
+    return counterfactual_of(scale_of(explanation, predicted), tried, explanation.resolve(wanted))
 
 
-def counterfactual_of(
-    explanation: Explanation, found: tuple[Repaint, PlaceboControl | None] | None, target: int
-) -> Intervention | None:
-    if found is None:
-        return None
-    painted, control = found
-    return Intervention(
-        painted, target, explanation.untouched, explanation.answers[painted.digest], control
-    )
-
-
-def counterfactual_line(flip: Intervention | None, explanation: Explanation, target: int) -> str:
-    """What was found to change the decision, to the target or away from it, and if only there."""
-    if explanation.n_classes < 2:
-        return "The model gives a single score: there is no decision to change."
-    decided = target == explanation.untouched.argmax()
-    does = "changes the decision" if decided else f"makes it {explanation.label(target)!r}"
-    if flip is None:
-        return f"No repaint of these findings that was tried {does}."
-    share = f"{100 * flip.repaint.share:.0f} % of the image"
-    control = f" {control_words(flip.control)}" if flip.control else ""
-    return f"Smallest repaint found that {does} ({share}): {flip.line(explanation)}{control}"
+def reach_alone(
+    explanation: Explanation, wanted: int, budget: int
+) -> Generator[list[Question], list[Scores], list[Trial]]:
+    """The trials on the way to another class."""
+    inquiry = Inquiry(explanation, wanted)
+    yield from reach(inquiry, wanted, budget)
+    return merge_takes(inquiry.trials)
 
 
 # ---- comparing two classes
@@ -387,37 +162,52 @@ class Comparison(ArrayEq):
 
     wanted: Maps
     given: Maps
-    difference: Interpretation  # of wanted minus given
-    suggestions: tuple[Suggestion, ...] = ()  # best first
-    flip: Intervention | None = None  # the smallest repaint found that makes it the wanted one
+    difference: Interpretation  # of the maps of wanted less given
+    suggestions: tuple[Trial, ...] = ()  # repaints that raise the wanted class most, best first
+    counterfactual: Trial | None = None  # the smallest repaint found that makes it the wanted one
+    trials: tuple[Trial, ...] = ()
     tried: bool = False
+    sentences: tuple[str, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        tried = f"{len(self.trials)} trials" if self.tried else "not tested"
+        return f"<Comparison of {self.wanted.label!r} with {self.given.label!r}: {tried}>"
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
 
     def lines(self, explanation: Explanation) -> list[str]:
         """To print."""
-        wanted = self.wanted.label
-        out = self.difference.lines()
+        wanted, given = self.wanted.label, self.given.label
+        before = explanation.untouched
+        out = [
+            f"{wanted!r} has {before[self.wanted.target]:.2f} and {given!r} has "
+            f"{before[self.given.target]:.2f}."
+        ]
+        if self.wanted.target == before.argmax():
+            return [*out, f"The model already says {wanted!r}; there is nothing to suggest."]
         if not self.tried:
-            return [*out, "Give --model to try what would move the decision."]
+            return [*out, f"Not tested: give the model to try what makes it say {wanted!r}."]
+        scale = scale_of(explanation, self.wanted.target)
+        words = Words(explanation, scale, self.trials, self.wanted, 0.0)
+        out.append(words.counterfactual_line(self.counterfactual, self.wanted.target))
         if self.suggestions:
-            out.append(f"To move it towards {wanted!r}:")
+            out.append(f"Repaints that raise {wanted!r} most:")
             out += [f"- {suggestion_line(one, explanation)}" for one in self.suggestions]
         else:
-            out.append(f"No repaint of a single finding was found to raise {wanted!r}.")
-        if self.wanted.target == explanation.untouched.argmax():
-            return [*out, f"The model says {wanted!r} as it is."]
-        return [*out, counterfactual_line(self.flip, explanation, self.wanted.target)]
+            out.append(f"No repaint that was tried raises {wanted!r} by 15%.")
+        return out
 
     def to_json(self, explanation: Explanation) -> dict[str, Any]:
+        found = self.counterfactual
         return {
-            "difference": self.difference.to_json(),
-            "suggestions": [
-                Intervention(
-                    Repaint((one.stroke,)), one.target, one.before, one.after, one.control
-                ).to_json(explanation)
-                for one in self.suggestions
-            ],
-            "flip": self.flip.to_json(explanation) if self.flip else None,
+            "wanted": self.wanted.label,
+            "given": self.given.label,
+            "suggestions": [one.to_json() for one in self.suggestions],
+            "counterfactual": found.to_json() if found else None,
+            "trials": len(self.trials),
             "tried": self.tried,
+            "lines": self.lines(explanation),
         }
 
 
@@ -427,13 +217,14 @@ def compare(
     given: Target = None,
     estimator: str = DEFAULT,
     model: Any = None,
+    trials: int = TRIALS,
 ) -> Comparison:
     """Compare two classes; `given` None is the one the model predicts.
 
     Both classes saw the same masks, so their errors go together: the standard error of their
     difference is smaller than the two combined where they rise and fall together, and larger where
-    one gains what the other loses. With a model, what should raise the wanted class is tried, and
-    what does not is no suggestion.
+    one gains what the other loses. With a model, blocks are tried in the order of the map of the
+    wanted class: the smallest block, then two, that make the model say it.
     """
     first, second = explanation.resolve(wanted), explanation.resolve(given)
     if first == second:
@@ -441,42 +232,34 @@ def compare(
             f"Both classes are {explanation.label(first)!r}: name two different ones, such as the "
             "right one and the one predicted."
         )
-    difference = interpret(explanation, first, estimator, against=second)
     ours, theirs = explanation.maps([first, second], estimator)
-    comparison = Comparison(ours, theirs, difference)
-    # What the wanted class itself responds to may be lost in a difference.
-    findings = distinct((*difference.findings, *interpret(explanation, first, estimator).findings))
-    setting = replace(
-        setting_of(explanation, difference), regions=tuple(f.region for f in findings)
-    )
+    comparison = Comparison(ours, theirs, interpret(explanation, first, estimator, against=second))
     try:
-        helpful = conclude(explanation, suggest(setting, findings), model)
-        strokes = [rising(finding) for finding in findings]
-        decided = explanation.untouched.argmax() == first
-        found = (
-            None
-            if decided
-            else conclude(explanation, search_counterfactual(setting, strokes, first), model)
-        )
+        made = conclude(explanation, reach_alone(explanation, first, trials), model)
     except Untried:
-        return comparison
-    return replace(
+        return replace(comparison, sentences=tuple(comparison.lines(explanation)))
+    scale = scale_of(explanation, first)
+    raising = [one for one in made if scale.rises(one.score) and len(one.repaint.strokes) == 1]
+    best: list[Trial] = []
+    for one in sorted(raising, key=lambda one: -one.score):
+        if len(best) < MOST_SUGGESTED and not any((one.region & two.region).any() for two in best):
+            best.append(one)
+    comparison = replace(
         comparison,
-        suggestions=tuple(helpful),
-        flip=counterfactual_of(explanation, found, first),
+        suggestions=tuple(best),
+        counterfactual=counterfactual_of(scale, made, first),
+        trials=tuple(made),
         tried=True,
     )
+    return replace(comparison, sentences=tuple(comparison.lines(explanation)))
 
 
-def distinct(findings: Sequence[Finding]) -> list[Finding]:
-    """Without those that lie, by more than half of either, on one before them."""
-    kept: list[Finding] = []
-    for one in findings:
-        if all(overlap(one.region, other.region) <= 0.5 for other in kept):
-            kept.append(one)
-    return kept
-
-
-def overlap(one: Region, other: Region) -> float:
-    """What two regions have in common, of the smaller one."""
-    return float((one & other).sum() / min(one.sum(), other.sum()))
+def suggestion_line(one: Trial, explanation: Explanation) -> str:
+    """What a repaint does to the wanted class, and what the model then says."""
+    before, label = float(explanation.untouched[one.target]), explanation.label(one.target)
+    where = f"{place_of(one.region)} ({box_words(one.region)}) in {one.fill.name}"
+    says = explanation.label(one.says)
+    return (
+        f"{sentence_case(where)} raises {label!r} from {before:.2f} to {one.score:.2f}; "
+        f"the model then says {says!r}."
+    )

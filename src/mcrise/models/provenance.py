@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-RENAMED = {"scores": "score_kind"}  # settings, as earlier versions wrote them
-
 
 @dataclass(frozen=True)
 class Origin:

@@ -1,7 +1,7 @@
 """Pictures of maps. The only place where a map is scaled, and the scale is always shown."""
 
+import functools
 import io
-import textwrap
 import threading
 import warnings
 from collections.abc import Sequence
@@ -24,8 +24,7 @@ from ..explanation import Explanation
 from ..fills import LUMA, Fill
 from ..images import downsample, downsampling_step, touched_blocks, unit_float
 from ..interpretation.regions import Finding
-from ..interpretation.text import headline
-from ..interpretation.trials import Comparison, Intervention, TriedInterpretation
+from ..interpretation.trials import Comparison, Intervention
 from ..maps import Maps, pale_areas
 from ..metrics import METRICS, Curve
 
@@ -39,6 +38,8 @@ MOST_SIDE = 512  # pixels that are drawn; of a larger picture every second, thir
 DRAWING = threading.Lock()  # fonts and texts are laid out by one thread at a time
 # Of a label in a script that the font lacks: the boxes in its place say so.
 LACKING = "Glyph .* missing from|Matplotlib currently does not support"
+LETTER = 17  # pixels that a letter takes in a figure
+VISIBLE = 0.12  # of the scale: a smaller effect is not seen
 EXTREME = 99.8  # percentile of |value| at the ends of the scale, so that one pixel does not set it
 
 
@@ -132,60 +133,6 @@ def plot_rise(rise: Maps, debiased: Maps) -> Figure:
         axes[0, panel].set_title(["RISE", "debiased RISE"][panel - 1], fontsize=9)
         colorbar(figure, axes[:, panel : panel + 1], scale, unit)
     caption(figure, [debiased])
-    return figure
-
-
-def plot_methods(rows: Sequence[tuple[NDArray[Any], Maps, Maps]]) -> Figure:
-    """LIME's weights, RISE and MC-RISE side by side; each image and method has its own scale.
-
-    A row is an image: the weights (H, W) of its superpixels, its RISE map and its MC-RISE maps.
-    """
-    n_fills = len(rows[0][2].values)
-    figure, axes = panels(len(rows), 3 + n_fills, rows[0][2].image, gap=0.3)
-    for line, (weights, rise, maps) in zip(axes, rows, strict=True):
-        show_image(line[0], maps.image, short(maps.label, 20))
-        most = scale_of([weights])
-        own = Scale(-most, most, DIVERGING)
-        line[1].imshow(
-            overlay(maps.image, weights[None], np.ones((1, *weights.shape), bool), 0, own)
-        )
-        colorbar(figure, line[1:2], own, "LIME's weight")
-        for first, some in ((2, rise), (3, maps)):
-            scale = scale_for([some])
-            for k in range(len(some.values)):
-                line[first + k].imshow(drawn(some, k, scale))
-            colorbar(figure, line[first : first + len(some.values)], scale, some.unit)
-    axes[0, 1].set_title("LIME", fontsize=9)
-    axes[0, 2].set_title("RISE", fontsize=9)
-    for panel in range(n_fills):
-        head(axes[0, 3 + panel], rows[0][2], panel)
-    return figure
-
-
-def plot_regions(readings: Sequence[TriedInterpretation]) -> Figure:
-    """Each class: its findings outlined on the image, and what they are beside it."""
-    figure, axes = panels(len(readings), 2, readings[0].reading.maps.image, gap=1.0)
-    for (picture, words), tried in zip(axes, readings, strict=True):
-        maps, findings = tried.reading.maps, tried.reading.findings
-        show_image(picture, maps.image, short(maps.label))
-        outline(picture, findings)
-        words.axis("off")
-        lines = []
-        for number, (finding, verdict) in enumerate(
-            zip(findings, tried.verdicts, strict=True), start=1
-        ):
-            effect = finding.strongest
-            said = f"{effect.fill.name} {effect.value:+.2g} ± {effect.margin:.1g} (untried)"
-            if verdict and verdict.control:
-                control = verdict.control
-                moved = f"{verdict.before:.2f} → {control.here:.2f}"
-                said = f"{headline(verdict)}\n{control.fill.name} {moved}, {control.verdict}"
-            elif verdict:
-                said = headline(verdict)
-            inside = "\n".join(textwrap.fill(line, 44) for line in said.split("\n"))
-            lines.append(f"{number}  {finding.place}\n{textwrap.indent(inside, '    ')}")
-        text = "\n".join(lines or ["no finding"])
-        plain(words.text(-0.1, 1, text, transform=words.transAxes, fontsize=7, va="top"))
     return figure
 
 
@@ -288,6 +235,65 @@ def outline(axis: Axes, findings: Sequence[Finding]) -> None:
     axis.set_ylim(axis.get_images()[0].get_size()[0] - 0.5, -0.5)
 
 
+def outline_regions(
+    axis: Axes, regions: Sequence[NDArray[np.bool_]], color: Any, dashed: bool = False
+) -> None:
+    """Draw around regions (H, W), on white so that it is seen on any picture."""
+    for region in regions:
+        fewer = touched_blocks(region, downsampling_step(region.shape, MOST_SIDE))
+        # A frame of zeros closes outlines that run into the border.
+        framed = np.pad(fewer.astype(float), 1)
+        rows, cols = (np.arange(n) - 1 for n in framed.shape)
+        thin = 0.6 if dashed else 1.0
+        axis.contour(cols, rows, framed, levels=[0.5], colors="white", linewidths=2.4 * thin)
+        axis.contour(cols, rows, framed, levels=[0.5], colors=[color], linewidths=1.4 * thin,
+                     linestyles="dashed" if dashed else "solid")  # fmt: skip
+
+
+def place_letters(
+    regions: Sequence[NDArray[np.bool_]], size: tuple[int, ...], wide: float
+) -> list[tuple[float, float]]:
+    """Where the letters of regions go, as row and column: in each, and away from each other.
+
+    `wide` is the width of the picture in pixels of the figure.
+    """
+    spots: list[tuple[float, float]] = []
+    for region in regions:
+        every = downsampling_step(region.shape, MOST_SIDE)
+        pixels = np.argwhere(touched_blocks(region, every)).astype(float)
+        pixels = pixels[:: max(len(pixels) // 2000, 1)]
+        off_middle = np.hypot(*(pixels - pixels.mean(axis=0)).T)
+        room = LETTER * size[1] / wide  # a letter's width in pixels of the picture
+        nearest = np.full(len(pixels), np.inf)
+        for spot in spots:
+            nearest = np.minimum(nearest, np.hypot(*(pixels - spot).T))
+        best = (off_middle + 1e6 * np.maximum(room - nearest, 0)).argmin()
+        row, column = pixels[best].tolist()
+        half = room / 2
+        spots.append(
+            (float(np.clip(row, half, max(size[0] - half, half))),
+             float(np.clip(column, half, max(size[1] - half, half))))
+        )  # fmt: skip
+    return spots
+
+
+def hatch_chance(axis: Axes, maps: Maps, k: int, scale: Scale) -> None:
+    """Stripes where a map shows an effect that could be chance; no effect has none."""
+    maps = maps.tested().thinned(MOST_SIDE)
+    if not maps.diverging or maps.beyond is None:
+        return
+    striped = ~maps.beyond[k] & (np.abs(maps.values[k]) > VISIBLE * scale.high)
+    if not striped.any():
+        return
+    framed = np.pad(striped.astype(float), 1)
+    rows, cols = (np.arange(n) - 1 for n in framed.shape)
+    with matplotlib.rc_context({"hatch.linewidth": 0.5}):
+        stripes = axis.contourf(cols, rows, framed, levels=[0.5, 1.5], colors="none",
+                                hatches=["/////"])  # fmt: skip
+    stripes.set_edgecolor("#00000055")
+    stripes.set_linewidth(0)
+
+
 def middle_pixel(region: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The pixel of a region that is nearest to its middle: a ring's middle is outside it."""
     pixels = np.argwhere(region)
@@ -363,13 +369,19 @@ def head(axis: Axes, maps: Maps, panel: int) -> None:
     """The fill's name and its swatch above a panel."""
     # A fixed height: left to itself, matplotlib lifts a title far above an inset.
     height = 1.09 if maps.fills else 1.0
-    plain(axis.set_title(one_line(maps.names[panel]), fontsize=9, y=height, pad=3))
+    plain(axis.set_title(patch_title(maps, panel), fontsize=9, y=height, pad=3))
     if not maps.fills:
         return
     swatch = axis.inset_axes((0.0, 1.02, 1.0, 0.06))
     swatch.imshow(sample(maps.fills[panel], maps.image), aspect="auto")
     swatch.set_xticks([])
     swatch.set_yticks([])
+
+
+def patch_title(maps: Maps, k: int) -> str:
+    """`patch of blue`: so that nobody takes it for where the image is blue."""
+    name = one_line(maps.names[k])
+    return f"patch of {name}" if maps.fills and maps.fills[k].is_color else name
 
 
 def sample(fill: Fill, image: NDArray[Any]) -> NDArray[np.float32]:
@@ -404,6 +416,21 @@ def plain(text: Text) -> None:
     """Let a text be drawn as it is: two dollars make no formula, half a surrogate no error."""
     text.set_parse_math(False)
     text.set_text(visible(text.get_text()).encode(errors="backslashreplace").decode())
+
+
+@functools.lru_cache(4096)
+def measured_width(words: str, size: float, bold: bool = False) -> float:
+    """Of a text in points, in pixels of a figure with 100 per inch."""
+    from matplotlib.backends.backend_agg import RendererAgg
+    from matplotlib.font_manager import FontProperties
+
+    font = FontProperties(size=size, weight="bold" if bold else "normal")
+    words = visible(words).encode(errors="backslashreplace").decode()
+    with DRAWING, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", LACKING, UserWarning)
+        renderer: Any = RendererAgg(1, 1, 100)  # type: ignore[no-untyped-call]
+        width, _, _ = renderer.get_text_width_height_descent(words, font, ismath=False)
+    return float(width)
 
 
 def short(title: str, most: int = 26) -> str:

@@ -1,34 +1,34 @@
-"""Folder: where a run lives on disk, and what is there already.
+"""The folder of a run on disk, and what is in it.
 
-`run.npz` is the record, from which all else can be made again; `maps.png`, `regions.png` and
-`summary.json` are what was made of it. Another run is never written over unless that was asked for.
+`run.npz` is the explanation, from which all else can be made again; `maps.png`, `explanation.png`
+and `summary.json` are made from it. Another run is overwritten only if the user asks for it.
 """
 
 import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._util.files import RUN, write_atomically
-from ..errors import ExplanationError, InputError, ModelError
+from ..errors import ExplanationError, InputError
 from ..estimators import DEFAULT, find_estimator
 from ..explanation import Explanation, Prediction, Target
-from ..explanation_file import load
-from ..interpretation.regions import interpret
-from ..interpretation.trials import TriedInterpretation, answers_saved, try_findings
+from ..explanation_file import CHECKPOINT_SECONDS, RunFile
+from ..interpretation.findings import Findings
+from ..interpretation.trial_calls import answers_saved
 from ..maps import Maps
 from ..model_calls import recognise
 from ..models import ModelSettings, find_file, load_model
 from ..models.model import Model
-from ..sampling import CHECKPOINT_SECONDS, checkpointed
-from .plots import figure_png, plot_maps, plot_regions, plot_rise
+from .figure import plot_explanation
+from .plots import figure_png, plot_maps, plot_rise
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class MapsSummary:
     relative_error: float | None  # None: not above noise
     strongest: tuple[Extreme, ...]  # of each map
     notes: tuple[str, ...] = ()
-    reading: Mapping[str, Any] = field(default_factory=dict)  # as `Reading.to_json` has it
+    findings: Mapping[str, Any] | None = None  # as `Findings.to_json` has it; None: not tested
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Summary:
 
     model: str
     n_masks: int
-    verdict: str
+    stop_reason: str
     mask_prob: float
     grid: tuple[int, int]
     seed: int
@@ -75,16 +75,19 @@ class Summary:
 
     def to_json(self) -> dict[str, Any]:
         content = asdict(self)
-        content["predicted"] = [one._asdict() for one in self.predicted]
+        content["predicted"] = [one.to_json() for one in self.predicted]
         return content
+
+    @property
+    def prediction(self) -> Prediction:
+        """The class with the highest score, and the next one."""
+        return self.predicted[0]._replace(runner_up=next(iter(self.predicted[1:]), None))
 
     def lines(self) -> list[str]:
         """To print."""
-        best = self.predicted[0]
-        decided = len(self.predicted) > 1  # a similarity or another single score decides nothing
-        lines = [f"{'Predicted: ' if decided else ''}{best.label} ({best.score:.3f})"]
-        if self.verdict:
-            lines.append(self.verdict.capitalize() + ".")
+        lines = [f"{self.prediction}."]
+        if self.stop_reason:
+            lines.append(self.stop_reason.capitalize() + ".")
         for maps in self.maps:
             error = maps.relative_error
             quality = "not above noise" if error is None else f"relative error {error:.2f}"
@@ -98,15 +101,15 @@ class Summary:
 def summarise(
     explanation: Explanation,
     maps: Sequence[Maps],
-    readings: Sequence[Mapping[str, Any]],
+    tested: Mapping[int, Findings],
     notes: tuple[str, ...] = (),
 ) -> Summary:
-    """The summary of a run; readings as JSON, one for each class."""
+    """The summary of a run, with the findings of classes that were tested."""
     plan = explanation.plan
     return Summary(
         model=explanation.model,
         n_masks=explanation.n_masks,
-        verdict=explanation.verdict,
+        stop_reason=explanation.stop_reason,
         mask_prob=plan.mask_prob,
         grid=plan.grid,
         seed=plan.seed,
@@ -114,12 +117,12 @@ def summarise(
         scores=explanation.kind,
         size=plan.size,
         predicted=tuple(explanation.top()),
-        maps=tuple(summarise_maps(*both) for both in zip(maps, readings, strict=True)),
+        maps=tuple(summarise_maps(one, tested.get(one.target)) for one in maps),
         notes=(*explanation.notes, *notes),
     )
 
 
-def summarise_maps(maps: Maps, reading: Mapping[str, Any]) -> MapsSummary:
+def summarise_maps(maps: Maps, findings: Findings | None) -> MapsSummary:
     error = maps.relative_error
     return MapsSummary(
         maps.target,
@@ -129,7 +132,7 @@ def summarise_maps(maps: Maps, reading: Mapping[str, Any]) -> MapsSummary:
         error if math.isfinite(error) else None,
         tuple(extreme(maps, panel, name) for panel, name in enumerate(maps.names)),
         maps.notes,
-        reading,
+        None if findings is None else findings.to_json(),
     )
 
 
@@ -142,7 +145,7 @@ def extreme(maps: Maps, panel: int, name: str) -> Extreme:
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MAPS, REGIONS, RISE = "maps.png", "regions.png", "rise.png"
+MAPS, EXPLANATION, RISE = "maps.png", "explanation.png", "rise.png"
 SUMMARY, METRICS, CURVES = "summary.json", "metrics.json", "curves.png"
 ELSEWHERE = "choose another --out, or --overwrite it"
 
@@ -173,40 +176,9 @@ class RunFolder:
                 f"The folder {self.path} cannot be written ({reason}): choose another --out."
             )
 
-    def earlier(self, remedy: str = ELSEWHERE) -> Explanation | None:
-        """The record that is there, if there is one."""
-        if not os.path.exists(self.run):
-            return None
-        try:
-            return load(self.run)
-        except ExplanationError as error:
-            raise ExplanationError(error.problem, remedy) from None
-
-    @contextmanager
-    def refusing(self, remedy: str = ELSEWHERE) -> Iterator[None]:
-        """Say of another run that is there which it is, and what to do."""
-        try:
-            yield
-        except ExplanationError as error:
-            raise ExplanationError(f"{self.run}: {error.problem}", remedy) from None
-
-    # ---- a run
-
-    def keep(
-        self, grown: Iterator[Explanation], seconds: float = CHECKPOINT_SECONDS
-    ) -> Iterator[Explanation]:
-        """Pass a run on, saving it here every few seconds and however it ends."""
-        try:
-            yield from checkpointed(grown, self.run, seconds)
-        except ModelError as error:
-            if error.explanation is None or not error.explanation.n_masks:
-                raise
-            raise ModelError(
-                f"{error} The {error.explanation.n_masks:,} masks before it are saved in "
-                f"{self.run}; "
-                "the same command goes on from there.",
-                error.explanation,
-            ) from error
+    def file(self, remedy: str = ELSEWHERE, seconds: float = CHECKPOINT_SECONDS) -> RunFile:
+        """The file of its run, in which it is kept while it goes on."""
+        return RunFile(self.run, remedy, seconds)
 
     def model(self, explanation: Explanation, spec: str | None, said: Mapping[str, Any]) -> Model:
         """The model of a record: the one given, or its ONNX file where it lies at hand.
@@ -243,31 +215,29 @@ class RunFolder:
         explanation: Explanation,
         targets: Sequence[Target],
         estimator: str = DEFAULT,
-        model: Model | None = None,
         notes: tuple[str, ...] = (),
         suffix: str = "",
-        seconds: float = CHECKPOINT_SECONDS,
     ) -> "Drawing":
-        """Draw and write what a record says of some classes; `model` tries the findings.
+        """Draw and write what is known of some classes; no model is called.
 
-        What it answers is kept in the record, which is saved every few `seconds` meanwhile. A
-        `suffix`, as in `maps-stop.png`, keeps what was drawn before.
+        A `suffix`, as in `maps-stop.png`, keeps what was drawn before.
         """
-        chosen = find_estimator(estimator)
-        readings = [interpret(explanation, one, chosen.reading.name) for one in targets]
-        maps = [reading.maps for reading in readings]
-        if chosen.reading is not chosen:  # one map for all fills: nothing to read in it
-            maps = [explanation.maps(one, estimator) for one in targets]
-        with keeping_answers(explanation, self.run, seconds):
-            tried = [try_findings(explanation, reading, model) for reading in readings]
-        summary = summarise(explanation, maps, [one.to_json() for one in tried], notes)
-        files = {MAPS: plot_maps(maps), REGIONS: plot_regions(tried)}
-        if not chosen.per_fill:
+        maps = [explanation.maps(one, estimator) for one in targets]
+        tested = {one.target: explanation.findings_of(one.target) for one in maps
+                  if one.target in explanation.trial_logs}  # fmt: skip
+        summary = summarise(explanation, maps, tested, notes)
+        files = {MAPS: plot_maps(maps)}
+        for target, findings in tested.items():
+            name = EXPLANATION if EXPLANATION not in files else named(
+                EXPLANATION, explanation.label(target)
+            )  # fmt: skip
+            files[name] = plot_explanation(explanation, findings)
+        if not find_estimator(estimator).per_fill:
             pair = [explanation.maps(maps[0].target, name) for name in ("rise", "debiased")]
             files[RISE] = plot_rise(*pair)
         written = {name: self.save(figure, named(name, suffix)) for name, figure in files.items()}
         self.write_json(named(SUMMARY, suffix), summary.to_json())
-        return Drawing(summary, tuple(tried), written)
+        return Drawing(summary, tested, written)
 
     def save(self, figure: "Figure", name: str) -> Path:
         """Write a picture."""
@@ -301,15 +271,18 @@ class RunFolder:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """What was drawn of a record, and what there is to say of it."""
+    """What was drawn of an explanation, and what there is to say of it."""
 
     summary: Summary
-    tried: tuple[TriedInterpretation, ...]  # the reading of each class
+    findings: Mapping[int, Findings]  # of each class that was tested
     files: Mapping[str, Path]  # by what they are called without a suffix
 
     def lines(self) -> list[str]:
         """To print."""
-        return [*self.summary.lines(), *(line for one in self.tried for line in one.lines())]
+        out = self.summary.lines()
+        for findings in self.findings.values():
+            out += findings.lines()
+        return out
 
 
 def keeping_answers(

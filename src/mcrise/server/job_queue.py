@@ -21,10 +21,10 @@ from .._util.files import Lock
 from ..config import whole_chunks
 from ..errors import InputError, McriseError, safe_str
 from ..explanation import Explanation
-from ..explanation_file import load
+from ..explanation_file import CHECKPOINT_SECONDS, RunFile, load
 from ..images import View, png
 from ..models.model import Model
-from ..sampling import CHECKPOINT_SECONDS, checkpointed, iter_explain, last, run
+from ..sampling import iter_explain, last, run
 from .image_decoder import DECODER
 from .models import NotServed, ServedModels
 from .quota import MOST_BYTES, Quota
@@ -111,7 +111,7 @@ class JobQueue:
                 return
             n_masks = explanation.n_masks
             job = Job(id, self.next_number(), job_request, time.time(), "done", n_masks, n_masks,
-                      explanation.verdict)  # fmt: skip
+                      explanation.stop_reason)  # fmt: skip
             self.quota.check(n_masks * explanation.n_classes * 4, self.jobs.values())
             self.store_new(job, png(explanation.view.pixels), explanation=explanation)
 
@@ -259,7 +259,7 @@ class JobQueue:
         whole = self.job_files.explanation(id)  # which may have more masks by now
         with self.changed:
             job = self.get(id)
-            whole.take_answers(explanation.answers)
+            whole.take_answers(explanation.answers, explanation.repaints)
             if job.state != "running":
                 whole.save(self.job_files.record_path(id))
 
@@ -343,7 +343,7 @@ class JobQueue:
         )
         grown = run(view, model, config, known, show_preview)
         started, n_before = time.monotonic(), None
-        with closing(checkpointed(grown, path, self.checkpoint_seconds)) as saved:
+        with closing(RunFile(path, seconds=self.checkpoint_seconds).keep(grown)) as saved:
             for explanation in saved:
                 n_before = explanation.n_masks if n_before is None else n_before
                 spent = time.monotonic() - started
@@ -352,7 +352,7 @@ class JobQueue:
                         self.job_files.hold(job.id, explanation)
                     job.n_masks, job.note, job.preview = (
                         explanation.n_masks,
-                        explanation.verdict,
+                        explanation.stop_reason,
                         False,
                     )
                     job.goal = max(

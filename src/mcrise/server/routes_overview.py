@@ -67,7 +67,7 @@ def summary_of(jobs: JobQueue, job: Job) -> dict[str, Any]:
     halves = half_maps(explanation, maps.target)
     return {
         "n_masks": explanation.n_masks,
-        "predicted": [one._asdict() for one in best],
+        "predicted": [one.to_json() for one in best],
         "truth": None if truth is None else {"target": truth, "label": explanation.label(truth)},
         "right": None if truth is None else best[0].target == truth,
         "of": {"target": maps.target, "label": maps.label},

@@ -18,10 +18,10 @@ from ..fills import Fill, parse
 from ..images import png
 from ..interpretation.regions import interpret
 from ..interpretation.repaints import Repaint, Stroke
+from ..interpretation.trial_calls import answers_saved
 from ..interpretation.trials import (
     Intervention,
     TriedInterpretation,
-    answers_saved,
     try_findings,
     try_strokes,
 )

@@ -1,0 +1,213 @@
+"""Candidates: which blocks of an image to paint, in which order, and where else each would fit.
+
+Blocks are 1, 2 or 3 cells a side, at most a sixth of the image, and start at any half cell. The
+maps say which to try first: a block is ranked by the mean of a map over it times its side, since
+a larger block does more. A map is noisy and its sign may be wrong, so that it only proposes.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..fills import Fill
+from .repaints import Region, cut_out
+
+SIDES = (1, 2, 3)  # of a block, in cells
+LARGEST = 1 / 6  # of the image
+COARSEST, FINEST = 4, 12  # cells a side: a grid that is coarser or finer has a lattice of its own
+TRIES = 2  # of an area: a block whose area was tried as often is passed over
+COVERED = 0.5  # of a block: if as much is known to matter the same way, it is passed over
+SHARED = 0.5  # of a block, by others of its round
+N_CONTROLS = 19  # places with which a finding is compared
+
+Box = tuple[int, int, int, int]  # top, left, bottom, right in pixels
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """All blocks of an image."""
+
+    size: tuple[int, int]
+    rows: NDArray[np.int64]  # where half cells begin, and the last ends
+    columns: NDArray[np.int64]
+    blocks: NDArray[np.int64]  # (B, 5): side in cells, top, left, bottom, right
+
+    def region(self, block: int) -> Region:
+        return region_of(self.size, self.box(block))
+
+    def box(self, block: int) -> Box:
+        _, top, left, bottom, right = self.blocks[block].tolist()
+        return top, left, bottom, right
+
+    def means(self, maps: NDArray[Any]) -> NDArray[np.float64]:
+        """The means of maps (K, H, W) over all blocks: (K, B)."""
+        sums = np.pad(maps.astype(np.float64).cumsum(axis=1).cumsum(axis=2),
+                      ((0, 0), (1, 0), (1, 0)))  # fmt: skip
+        _, top, left, bottom, right = self.blocks.T
+        inside = (sums[:, bottom, right] - sums[:, top, right]
+                  - sums[:, bottom, left] + sums[:, top, left])  # fmt: skip
+        return np.asarray(inside / ((bottom - top) * (right - left)))
+
+    def within(self, region: Region) -> NDArray[np.int64]:
+        """The blocks that lie in a region and are smaller."""
+        inside = self.means(region[None])[0] > 1 - 1e-9
+        areas = (self.blocks[:, 3] - self.blocks[:, 1]) * (self.blocks[:, 4] - self.blocks[:, 2])
+        return np.flatnonzero(inside & (areas < region.sum()))
+
+
+def lattice_of(size: tuple[int, int], grid: tuple[int, int]) -> Lattice:
+    """The lattice of an image; a very coarse grid is halved and a very fine one made coarser."""
+    starts = [half_cells(n_pixels, cells(n)) for n_pixels, n in zip(size, grid, strict=True)]
+    rows, columns = starts
+    blocks = [
+        (side, rows[i], columns[j], rows[i + 2 * side], columns[j + 2 * side])
+        for side in SIDES
+        for i in range(len(rows) - 2 * side)
+        for j in range(len(columns) - 2 * side)
+    ]
+    kept = [
+        (side, top, left, bottom, right)
+        for side, top, left, bottom, right in blocks
+        if 0 < (bottom - top) * (right - left) <= LARGEST * math.prod(size)
+    ]
+    return Lattice(size, rows, columns, np.array(kept, np.int64).reshape(-1, 5))
+
+
+def cells(n_cells: int) -> int:
+    while n_cells < COARSEST:
+        n_cells *= 2
+    while n_cells > FINEST:
+        n_cells = -(-n_cells // 2)
+    return n_cells
+
+
+def half_cells(n_pixels: int, n_cells: int) -> NDArray[np.int64]:
+    return np.rint(np.arange(2 * n_cells + 1) * n_pixels / (2 * n_cells)).astype(np.int64)
+
+
+def region_of(size: tuple[int, int], box: Sequence[int]) -> Region:
+    region = np.zeros(size, bool)
+    top, left, bottom, right = box
+    region[top:bottom, left:right] = True
+    return region
+
+
+# ---- which to try
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A block and a fill, and what the map says it does."""
+
+    block: int  # of the lattice
+    fill: int
+    direction: int
+
+
+class Ranking:
+    """Blocks in the order of the maps, and which of them are still worth a trial."""
+
+    def __init__(self, lattice: Lattice, maps: NDArray[np.float32], upwards: bool = False) -> None:
+        """`upwards`: only blocks that raise the score."""
+        self.lattice = lattice
+        self.effects = lattice.means(maps)  # (K, B)
+        ranks = self.effects * lattice.blocks[:, 0]
+        self.order = np.argsort(-(ranks if upwards else np.abs(ranks)), axis=None, kind="stable")
+        if upwards:
+            self.order = self.order[: int((ranks > 0).sum())]
+        self.taken = np.zeros(self.effects.shape, bool)
+        self.n_tried = np.zeros((2, *lattice.size), np.int32)  # trials of each pixel, down and up
+        self.known = np.zeros((2, *lattice.size), bool)  # pixels that matter, down and up
+
+    def next_round(self, n_most: int) -> list[Candidate]:
+        """The next few, spread over the image; none if nothing is left that is worth it."""
+        tried, known = self.lattice.means(self.n_tried), self.lattice.means(self.known)  # (2, B)
+        here = np.zeros((2, *self.lattice.size), bool)  # this round's
+        picked: list[Candidate] = []
+        for fill, block in zip(*np.unravel_index(self.order, self.effects.shape), strict=True):
+            if len(picked) == n_most:
+                break
+            up = int(self.effects[fill, block] > 0)
+            if self.taken[fill, block] or tried[up, block] >= TRIES or known[up, block] >= COVERED:
+                continue
+            top, left, bottom, right = self.lattice.box(block)
+            if here[up, top:bottom, left:right].mean() > SHARED:
+                continue
+            here[up, top:bottom, left:right] = True
+            picked.append(self.take(int(block), int(fill)))
+        return picked
+
+    def scan(self) -> list[Candidate]:
+        """Large blocks side by side all over the image, each way in the fill that does most."""
+        side = int(self.lattice.blocks[:, 0].max(initial=0))
+        large = np.flatnonzero(self.lattice.blocks[:, 0] == side)
+        tops, lefts = (spread(self.lattice.blocks[large, n]) for n in (1, 2))
+        picked = []
+        for block in large.tolist():
+            if self.lattice.blocks[block, 1] in tops and self.lattice.blocks[block, 2] in lefts:
+                for fill in (self.effects[:, block].argmin(), self.effects[:, block].argmax()):
+                    if not self.taken[fill, block]:
+                        picked.append(self.take(block, int(fill)))
+        return picked
+
+    def take(self, block: int, fill: int) -> Candidate:
+        self.taken[fill, block] = True
+        up = int(self.effects[fill, block] > 0)
+        top, left, bottom, right = self.lattice.box(block)
+        self.n_tried[up, top:bottom, left:right] += 1
+        return Candidate(block, fill, 1 if up else -1)
+
+    def learn(self, region: Region, direction: int) -> bool:
+        """Take note of whether a place matters; returns whether any of it is news."""
+        if not direction:
+            return False
+        known = self.known[int(direction > 0)]
+        is_new = not known[region].all()
+        known |= region
+        return is_new
+
+
+def spread(starts: NDArray[np.int64]) -> set[int]:
+    """Of where blocks may begin, as few as cover the image: the first, the last, those between."""
+    values = np.unique(starts)
+    return {int(values[round(part * (len(values) - 1))]) for part in (0, 0.5, 1)}
+
+
+# ---- the same block elsewhere
+
+
+def control_regions(region: Region, fill: Fill, lattice: Lattice) -> list[Region]:
+    """Up to 19 other places for a region, none overlapping it: a function of it and the fill alone.
+
+    It is moved along the lattice as it is, and the places are drawn by a hash of the two.
+    """
+    found = list(places_for(region, lattice))
+    content = hashlib.sha256(json.dumps(fill.to_json(), sort_keys=True).encode())
+    content.update(repr(region.shape).encode())
+    content.update(np.packbits(region).tobytes())
+    drawn = np.random.default_rng(np.frombuffer(content.digest(), np.uint32)).permutation(
+        len(found)
+    )
+    shape, chosen = cut_out(region), []
+    for n in drawn[:N_CONTROLS]:
+        top, left = found[n]
+        place = np.zeros_like(region)
+        place[top : top + shape.shape[0], left : left + shape.shape[1]] = shape
+        chosen.append(place)
+    return chosen
+
+
+def places_for(region: Region, lattice: Lattice) -> Iterator[tuple[int, int]]:
+    """Top and left of all places where a region fits and shares nothing with itself."""
+    shape = cut_out(region)
+    height, width = shape.shape
+    for top in lattice.rows[lattice.rows <= lattice.size[0] - height].tolist():
+        for left in lattice.columns[lattice.columns <= lattice.size[1] - width].tolist():
+            if not (region[top : top + height, left : left + width] & shape).any():
+                yield top, left

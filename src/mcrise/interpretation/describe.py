@@ -1,0 +1,335 @@
+"""Describing: what is painted to tell why a place matters, and what the answers say of it.
+
+The questions of a place are asked in two steps, since most places need only the first: each color,
+its own mean color, its two dominant colors and the gray of its brightness; then, where these leave
+it open, the grays and tints that tell brightness from hue, or its own pixels in another order.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..colors import dominant
+from ..fills import LUMA, Fill, Gray, Solid
+from ..images import unit_float
+from .claims import CLAIM_KINDS, Claim
+from .findings import Control, Finding, Question, Trial
+from .repaints import Region, Repaint, Stroke, own_mean, shuffled, tinted, turned_hue
+from .scale import LEAST_RISE, Scale
+
+MOST_COLORS = 7  # tried on a place, beside the one that was painted first
+N_SHUFFLES, MOST_FALL = 5, 4  # of these, where the order of the pixels matters
+N_DOMINANT = 2
+NEAR = 0.7  # distance in color space, of at most 1.7: a color further away is another one
+TINTS = tuple(color for color in product((0.0, 1.0), repeat=3) if len(set(color)) > 1)  # six hues
+
+AS_MUCH = 2 / 3  # of an effect: a control that does this much does as much
+FEWEST_PLACES, FIRST_PLACES = 9, 10  # controls: with fewer nothing is said; asked first
+FEW, NEARLY_ALL = 4, 15  # of 19
+
+
+# ---- what to ask
+
+
+def first_questions(
+    scale: Scale, image: NDArray[Any], main: Trial, fills: Sequence[Fill], full: bool
+) -> list[Question]:
+    """Each color and the own mean color; where a place is described in full, more flat colors."""
+    region, place = main.region, main.repaint.strokes[0].place
+    mean = own_mean(image, region)
+    roles: list[tuple[str, Fill]] = [("color", fill) for fill in fills]
+    roles.append(("own mean", mean))
+    if full:
+        pixels = unit_float(image)[region][:, None]
+        roles += [("dominant", Solid(rgb)) for rgb in dominant(pixels, N_DOMINANT)]
+        roles.append(("gray", gray_of(np.array(mean.rgb) / 255)))
+    return [Question(Repaint((Stroke(region, fill, place),)), role, main.letter)
+            for role, fill in roles]  # fmt: skip
+
+
+def second_questions(
+    scale: Scale, image: NDArray[Any], main: Trial, tests: Sequence[Trial]
+) -> list[Question]:
+    """What settles brightness, mixture and what a fill takes away, where these may be the cause."""
+    region, place = main.region, main.repaint.strokes[0].place
+    asked: list[tuple[str, Fill]] = []
+    if scale.falls(main.score):
+        if may_be_brightness(scale, image, main, tests):
+            whole = unit_float(image)
+            falling = [fill.color(whole) for fill in falling_colors(scale, main, tests)]
+            asked += [("gray", gray_of(color)) for color in falling if color is not None]
+            asked.append(("gray", Gray()))
+            asked += [("tint", tinted(image, tint)) for tint in TINTS]
+        if may_be_structure(scale, main, tests):
+            asked += [("shuffle", shuffled(image, region, n)) for n in range(N_SHUFFLES)]
+    asked += [("tint", turned_hue(image, one.fill)) for one in [main, *tests]
+              if one.fill.removes == "hue"]  # fmt: skip
+    return [Question(Repaint((Stroke(region, fill, place),)), role, main.letter)
+            for role, fill in asked]  # fmt: skip
+
+
+def gray_of(color: NDArray[Any]) -> Solid:
+    """The gray that is as bright as a color (3,) in 0..1."""
+    level = int(np.rint(255 * float(np.clip(np.dot(color, LUMA), 0, 1))))
+    return Solid((level, level, level))
+
+
+# ---- what the answers say
+
+
+def colors_of(main: Trial, tests: Iterable[Trial]) -> dict[Fill, float]:
+    """The score under each fill of the run."""
+    known = {main.fill: main.score}
+    return known | {one.fill: one.score for one in tests if one.role == "color"}
+
+
+def falling_colors(scale: Scale, main: Trial, tests: Sequence[Trial]) -> list[Fill]:
+    after = colors_of(main, tests)
+    return [fill for fill, score in after.items() if fill.is_color and scale.falls(score)]
+
+
+def flat_scores(main: Trial, tests: Sequence[Trial]) -> list[float]:
+    """The scores under all flat colors that were tried."""
+    roles = ("color", "own mean", "dominant", "gray")
+    return [one.score for one in (main, *tests)
+            if one.fill.is_color and (one is main or one.role in roles)]  # fmt: skip
+
+
+def own_score(tests: Sequence[Trial]) -> float | None:
+    """The score under the place's own mean color."""
+    return next((one.score for one in tests if one.role == "own mean"), None)
+
+
+def may_be_brightness(
+    scale: Scale, image: NDArray[Any], main: Trial, tests: Sequence[Trial]
+) -> bool:
+    """The mean color keeps the score, and so does its gray, but some gray lowers it."""
+    own, whole = own_score(tests), unit_float(image)
+    colors = [fill.color(whole) for fill in falling_colors(scale, main, tests)]
+    grays = [one.score for one in tests if one.role == "gray"]
+    keeps = own is not None and scale.keeps(own) and bool(grays) and scale.keeps(grays[0])
+    return keeps and any(color is not None and np.ptp(color) < 0.02 for color in colors)
+
+
+def may_be_structure(scale: Scale, main: Trial, tests: Sequence[Trial]) -> bool:
+    """Every flat color lowers the score."""
+    enough = any(one.role == "dominant" for one in tests)
+    return enough and all(map(scale.falls, flat_scores(main, tests)))
+
+
+def claims_of(
+    scale: Scale, image: NDArray[Any], main: Trial, tests: Sequence[Trial], control: Control | None
+) -> tuple[Claim, ...]:
+    """All that the tests of a place support."""
+    after = colors_of(main, tests)
+    falling = [fill for fill, score in after.items() if scale.falls(score)]
+    rising = [fill for fill, score in after.items() if scale.rises(score)]
+    down = main.score < scale.score
+    said: list[tuple[str, list[Fill]]] = []
+    if down and falling:
+        said += claims_from_fall(scale, image, main, tests, control)
+        said += [("raises", rising)] if rising else []
+    elif rising and not down:
+        said += claims_from_rise(scale, main, tests)
+    for one in (main, *(test for test in tests if test.role == "color")):
+        moves = scale.falls(one.score) if down else scale.rises(one.score)
+        if moves and takes_away(scale, one, tests, down):
+            said.append((f"{one.fill.removes}{'' if down else ' obstacle'}", [one.fill]))
+    if said and control is not None and control.verdict == "only here":
+        said.append(("specific", [main.fill]))
+    numbers = {"before": scale.score, "own mean": own_score(tests)}
+    known = {name: value for name, value in numbers.items() if value is not None}
+    return tuple(
+        Claim(kind, (main.region,), tuple(fills), scale.target,
+              known | {fill.name: after[fill] for fill in fills})
+        for kind, fills in said
+    )  # fmt: skip
+
+
+def claims_from_fall(
+    scale: Scale, image: NDArray[Any], main: Trial, tests: Sequence[Trial], control: Control | None
+) -> list[tuple[str, list[Fill]]]:
+    """Where paint lowers the score: is it the color there, its structure, or the paint itself?"""
+    after = colors_of(main, tests)
+    falling = [fill for fill, score in after.items() if scale.falls(score)]
+    colors = [fill for fill in falling if fill.is_color]
+    kept = [fill for fill, score in after.items()
+            if fill.is_color and scale.keeps(score) and not scale.rises(score)]  # fmt: skip
+    said, own = [("lowers", falling)], own_score(tests)
+    everywhere = control is not None and control.verdict == "almost anywhere"
+    if own is not None and scale.keeps(own) and colors:
+        if everywhere and main.fill in colors and len(colors) <= len(after) // 2:
+            said.append(("veto", [main.fill]))
+        elif is_brightness(scale, image, main, tests):
+            said.append(("brightness", colors))
+        else:
+            near = [nearest([f for f in after if f.is_color], own_mean(image, main.region), image)]
+            found = [fill for fill in kept if fill in near]
+            said += [("finds color", found)] if found and len(kept) <= 2 else []
+            said.append(("color", colors))
+    elif may_be_structure(scale, main, tests):
+        shuffles = [one.score for one in tests if one.role == "shuffle"]
+        if len(shuffles) == N_SHUFFLES and all(map(scale.keeps, shuffles)):
+            said.append(("mixture", colors))
+        elif sum(map(scale.falls, shuffles)) >= MOST_FALL:
+            said.append(("structure", colors))
+    return [*said, *([("as good", kept)] if kept else [])]
+
+
+def claims_from_rise(
+    scale: Scale, main: Trial, tests: Sequence[Trial]
+) -> list[tuple[str, list[Fill]]]:
+    """Where paint raises the score: does something there lower it, or is a color missing?"""
+    after, own = colors_of(main, tests), own_score(tests)
+    rising = [fill for fill, score in after.items() if scale.rises(score)]
+    said, colors = [("raises", rising)], [fill for fill in rising if fill.is_color]
+    n_colors = sum(fill.is_color for fill in after)
+    if own is None or not colors:
+        return said
+    if scale.rises(own):
+        said.append(("obstacle", colors))
+    elif own - scale.score < 0.5 * LEAST_RISE * scale.range:
+        few = len(colors) <= max(n_colors // 2, 1)
+        said.append(("missing color" if few else "unwanted color", colors))
+    return said
+
+
+def is_brightness(scale: Scale, image: NDArray[Any], main: Trial, tests: Sequence[Trial]) -> bool:
+    """A gray as bright as each falling color lowers the score; tints of its own brightness do not.
+
+    Nor does taking its color away.
+    """
+    if not may_be_brightness(scale, image, main, tests):
+        return False
+    whole = unit_float(image)
+    scores = {one.fill: one.score for one in tests if one.role == "gray"}
+    colors = [fill.color(whole) for fill in falling_colors(scale, main, tests)]
+    grays = [scores.get(gray_of(color), np.nan) for color in colors if color is not None]
+    same = [one.score for one in tests if one.role == "tint" or one.fill == Gray()]
+    return len(same) > len(TINTS) and all(map(scale.falls, grays)) and all(map(scale.stays, same))
+
+
+def nearest(colors: Sequence[Fill], own: Solid, image: NDArray[Any]) -> Fill | None:
+    """The color that a region has, among those tried; None if it is like none of them."""
+    whole = unit_float(image)
+    away = {
+        fill: float(np.linalg.norm(color - np.array(own.rgb) / 255))
+        for fill in colors
+        if (color := fill.color(whole)) is not None
+    }
+    best = min(away, key=lambda fill: away[fill])
+    return best if away[best] < NEAR else None
+
+
+def takes_away(scale: Scale, trial: Trial, tests: Sequence[Trial], down: bool) -> bool:
+    """Whether a fill that is no color moves the score by what it takes away."""
+    moves = scale.falls if down else scale.rises
+    fill, own = trial.fill, own_score(tests)
+    if fill.is_color or fill.removes not in CLAIM_KINDS:
+        return False
+    if fill.removes == "sharpness":  # a blur brings colors from around; a flat color has no detail
+        return own is not None and moves(own)
+    if fill.removes == "hue":  # turned, it is brighter or darker too
+        turned = [one.score for one in tests if one.role == "tint"]
+        return bool(turned) and all(map(moves, turned))
+    return True
+
+
+# ---- controls
+
+
+def control_of(scale: Scale, main: Trial, trials: Sequence[Trial]) -> Control:
+    """How many other places do as much, in a word."""
+    n_as_much = sum(scale.as_much(main.score, one.score, AS_MUCH) for one in trials)
+    return Control(tuple(trials), n_as_much, verdict_of(n_as_much, len(trials)))
+
+
+def verdict_of(n_as_much: int, n_places: int) -> str:
+    if n_places < FEWEST_PLACES:
+        return "not controlled"
+    if n_as_much == 0:
+        return "only here"
+    if n_as_much >= n_places * NEARLY_ALL / 19:
+        return "almost anywhere"
+    few = n_as_much <= FEW
+    return f"here and in {n_as_much} of {n_places} other places" if few else "in many places"
+
+
+def is_settled(control: Control) -> bool:
+    """Whether the first controls are enough: many places do as much, and not all."""
+    return FEW < control.n_as_much <= 0.7 * len(control.trials)
+
+
+# ---- several findings
+
+
+def pair_claims(
+    scale: Scale, trials: Sequence[Trial], alone: Mapping[str, Mapping[str, float]]
+) -> list[Claim]:
+    """What two or more regions are to each other, by trials that painted them together.
+
+    `alone` has the score of each region, by its digest, with each fill, by its name.
+    """
+    claims = []
+    several = [one for one in trials if one.role == "pair"]
+    for one in several:
+        fill, regions = one.fill, tuple(stroke.region for stroke in one.repaint.strokes)
+        single = [alone.get(key_of(region), {}).get(fill.name) for region in regions]
+        known = [score for score in single if score is not None]
+        if len(known) < len(regions) or not scale.falls(one.score):
+            continue
+        numbers = {"before": scale.score, "first": known[0], "second": known[1], "both": one.score}
+        if len(regions) == 2 and all(map(scale.keeps, known)):
+            claims.append(Claim("either suffices", regions, (fill,), scale.target, numbers))
+        elif len(regions) == 2 and all(map(scale.falls, known)):
+            lost = scale.score - one.score
+            if lost >= 0.35 * scale.share and scale.score - max(known) >= 0.85 * lost:
+                claims.append(Claim("both needed", regions, (fill,), scale.target, numbers))
+        elif len(regions) > 2 and all(map(scale.keeps, known)) and is_least(scale, one, several):
+            numbers = {"before": scale.score, "least": min(known), "most": max(known),
+                       "all": one.score}  # fmt: skip
+            claims.append(Claim("together", regions, (fill,), scale.target, numbers))
+    return claims
+
+
+def is_least(scale: Scale, trial: Trial, trials: Sequence[Trial]) -> bool:
+    """Whether each of the regions is needed: without any one of them the score is kept."""
+    keys = [key_of(stroke.region) for stroke in trial.repaint.strokes]
+    fewer = [
+        one.score for one in trials
+        if len(one.repaint.strokes) == len(keys) - 1 and one.fill == trial.fill
+        and {key_of(stroke.region) for stroke in one.repaint.strokes} < set(keys)
+    ]  # fmt: skip
+    return len(fewer) == len(keys) and not any(map(scale.falls, fewer))
+
+
+def key_of(region: Region) -> str:
+    return np.packbits(region).tobytes().hex()
+
+
+def scores_alone(trials: Iterable[Trial]) -> dict[str, dict[str, float]]:
+    """The score of each region that was painted alone, by its key and the name of the fill."""
+    found: dict[str, dict[str, float]] = {}
+    for one in trials:
+        if len(one.repaint.strokes) == 1 and not one.repaint.soft:
+            found.setdefault(key_of(one.region), {})[one.fill.name] = one.score
+    return found
+
+
+def is_nothing(scale: Scale, trials: Sequence[Trial]) -> Claim | None:
+    """Whether nothing matters: no block, no half and not the whole image, in any color."""
+    moved = [one.score - scale.score for one in trials if one.repaint.strokes]
+    halves = [one for one in trials if one.role == "whole"]
+    most = max(moved, key=abs, default=0.0)
+    if not halves or abs(most) >= max(0.1 * scale.share, 0.02 * scale.range):
+        return None
+    return Claim("nothing matters", (), (), scale.target, {"before": scale.score, "most": most})
+
+
+def same_place(one: Finding | Trial, other: Finding | Trial, most: float = 0.25) -> bool:
+    """Whether more than this part of the smaller region lies on the other."""
+    shared = (one.region & other.region).sum()
+    return bool(shared > most * min(one.region.sum(), other.region.sum()))
