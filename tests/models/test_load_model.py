@@ -96,7 +96,7 @@ def maps_of(image, model, **options):
 @pytest.fixture
 def importable(tmp_path, monkeypatch):
     """A function that writes a module to import by name; afterwards it was never there."""
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(Path(__file__).parent), *sys.path])
     monkeypatch.chdir(tmp_path)
 
     def write(name, text):
