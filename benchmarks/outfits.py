@@ -58,7 +58,7 @@ def main() -> None:
         rows.writerow(["path", "label"])
         rows.writerows((os.path.abspath(crop), outfit_of(crop)) for crop in asked)
     found = mcrise.audit(
-        table, mcrise.load_model(similarity, labels=outfits, score_kind="independent", size=(256, 128)),
+        table, similarity, labels=outfits, score_kind="independent", size=(256, 128),
         out=given.out / "audit", n_masks=given.n_masks, mask_prob=MASK_PROB, progress=True,
         fills="rgbwk,purple", overwrite=True,
     )  # fmt: skip

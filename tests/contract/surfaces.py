@@ -89,10 +89,11 @@ def keyword_lines(function):
 
 
 def typed_dict_lines(kind):
-    for base in kind.__orig_bases__:
-        if base is not typing.TypedDict:
-            yield from typed_dict_lines(base)
-    for node in source_tree(kind).body:
+    tree = source_tree(kind)
+    for base in tree.bases:
+        if base.id != "TypedDict":
+            yield from typed_dict_lines(getattr(sys.modules[kind.__module__], base.id))
+    for node in tree.body:
         yield from (line for _, lines in member_lines(node) for line in lines)
 
 
@@ -161,7 +162,7 @@ def command_help(name):
 
 
 def commands():
-    return sorted(cli.commands)
+    return sorted(cli.list_commands(None))
 
 
 # ---- HTTP
