@@ -41,7 +41,7 @@ def explanation():
 
 def thirds(images):
     """How much of the middle is red, green and blue: scores (N, 3)."""
-    middle = images[:, 8:24, 8:24].mean(axis=(1, 2)) / 255
+    middle = images[:, 8:24, 8:24].mean(axis=(1, 2)) / 255 + 0.01
     return middle / middle.sum(axis=1, keepdims=True)
 
 
