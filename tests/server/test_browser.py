@@ -172,7 +172,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
 
             # Pointing shows the record's own numbers, for another class and estimator too.
             (job,) = jobs.all()
-            assert job.order.name == "my sign.png"
+            assert job.job_request.name == "my sign.png"
             explanation = mcrise.load(jobs.job_files.record_path(job.id))
             assert_numbers_of(page, explanation.maps("stop"), 40, 50)
             expect(page.locator("#pending")).to_contain_text("Not established")
@@ -451,7 +451,7 @@ def world(tmp_path_factory):
 
 @pytest.fixture
 def first(world):
-    return next(job for job in world[1].all() if job.order.name == "red/0.png").id
+    return next(job for job in world[1].all() if job.job_request.name == "red/0.png").id
 
 
 @pytest.fixture
@@ -846,7 +846,7 @@ def test_while_pictures_wait_in_the_tab_the_page_can_be_used(page, tmp_path):
             refused_again()
             assert page.evaluate("told")[:1] == ["Deleted other.png.Undo"]
             gate.set()
-            wait(lambda: {*names} <= {job.order.name for job in jobs.all()})
+            wait(lambda: {*names} <= {job.job_request.name for job in jobs.all()})
             expect(sending).to_be_empty()
             assert not any("wait" in words for words in page.evaluate("told"))
             assert page.url.endswith(f"#image/{done.id}")
@@ -869,12 +869,33 @@ def test_what_cannot_be_taken_stays_in_the_list_and_the_rest_is_sent(bench, page
     expect(page.locator("#problem")).to_contain_text("1 of 3 could not be taken: broken.png: ")
     expect(page.locator("#previews .name")).to_have_text(["broken.png"])
     expect(page.locator("#previews .problem")).not_to_be_empty()
-    sent = [job for job in jobs.all() if job.order.name in ("first.png", "last.png")]
+    sent = [job for job in jobs.all() if job.job_request.name in ("first.png", "last.png")]
     assert len(sent) == 2
     expect(page.locator("#explain")).to_be_focused()
     page.goto("about:blank")
     for job in sent:
         jobs.delete(job.id)
+    page.wrong.clear()  # the browser tells of the request that was refused
+
+
+def test_a_full_server_offers_the_oldest_jobs_for_deletion(page, tmp_path):
+    (tmp_path / "a.png").write_bytes(color_picture(0))
+    with serving(tmp_path / "data", MODELS) as (address, jobs):
+        old, new = (ask_and_wait(jobs, name, n_masks=64) for name in ("old.png", "new.png"))
+        jobs.quota.count([old.id, new.id])
+        jobs.quota.most_bytes = jobs.quota.n_bytes
+        page.goto(address)
+        page.click("#new")
+        page.set_input_files("#file", tmp_path / "a.png")
+        page.click("#explain")
+        expect(page.locator("#problem")).to_contain_text("Delete the oldest (old.png: ")
+        page.get_by_role("button", name="Delete the oldest job").click()
+        expect(page.locator("#jobs .name")).to_have_text(["new.png"])
+        expect(page.get_by_role("button", name="Undo")).to_be_focused()
+        page.goto("about:blank")
+        wait(lambda: old.id not in jobs.jobs)
+        assert new.id in jobs.jobs
+    assert all("507" in one for one in page.wrong)
     page.wrong.clear()  # the browser tells of the request that was refused
 
 
@@ -899,7 +920,7 @@ def test_signs_stand_beside_files_and_what_is_left_out_is_named(bench, page, tmp
     assert "colors=teal&" in sent.value.url
     expect(page.locator("#picture-name")).to_have_text("a.png")
     page.goto("about:blank")
-    (job,) = [job for job in bench[1].all() if job.order.name == "a.png"]
+    (job,) = [job for job in bench[1].all() if job.job_request.name == "a.png"]
     bench[1].delete(job.id)
 
 
@@ -926,7 +947,7 @@ def test_keys_go_from_image_to_image_compare_and_swap(bench, page, first):
 
 def test_an_image_left_while_its_maps_come_leaves_the_next_one_whole(bench, page, first):
     """The maps of the one come while nothing is known of the other yet."""
-    (other,) = [job.id for job in bench[1].all() if job.order.name == "green/1.png"]
+    (other,) = [job.id for job in bench[1].all() if job.job_request.name == "green/1.png"]
     page.add_init_script(f"""
       const now = window.fetch, late = {{ "/{first}/maps": 500, "/{other}$": 1500 }};
       window.fetch = async (...given) => {{
@@ -976,7 +997,7 @@ def test_two_images_are_compared_with_their_difference(bench, page):
     expect(page.locator("#colors h3").nth(2)).to_have_text("difference")
     expect(page.locator("#stage figure")).to_have_count(5)  # two pictures, two maps, difference
     one, other = (
-        next(job for job in jobs.all() if job.order.name == name)
+        next(job for job in jobs.all() if job.job_request.name == name)
         for name in ("green/1.png", "red/0.png")
     )
     if f"image/{other.id}" in page.url:

@@ -26,6 +26,7 @@ from mcrise import fills
 from mcrise.audits.measure import energies, half_maps
 from mcrise.audits.outliers import distances
 from mcrise.audits.run_diff import compare_runs
+from mcrise.batch.storage import Storage
 from mcrise.cli.serve import load_models
 from mcrise.config import RunConfig
 from mcrise.estimators.base import NullThreshold
@@ -755,3 +756,22 @@ def test_an_upload_that_breaks_off_is_no_fault_of_the_server():
     with pytest.raises(HTTPException, match="broke off"):  # an answer, and no traceback in the log
         asyncio.run(body_of(request, 1000))
     assert Incoming.n_bytes == 0
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "loop", "pipe"])
+def test_an_audit_whose_files_are_gone_while_it_is_served_is_told_in_words(jobs, tmp_path, kind):
+    audit = tmp_path / "audit"
+    audit.mkdir()
+    (audit / "audit.json").write_text("{}")
+    file = audit / "figures.json"
+    if kind == "folder":
+        file.mkdir()
+    elif kind == "loop":
+        file.symlink_to(file)
+    elif kind == "pipe":
+        os.mkfifo(file)
+    app = create_app(jobs, audit=Storage(str(audit)))
+    with TestClient(app, base_url="http://127.0.0.1:8700") as client:
+        answer = client.get("/audit.html")
+    assert answer.status_code == 404
+    assert "figures.json" in answer.json()["detail"]

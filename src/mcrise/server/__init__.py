@@ -5,8 +5,8 @@ survive a kill: their rows are in SQLite, their pictures and runs beside it.
 
 - `app`: the FastAPI application; `security`: hosts, origins, tokens, slow connections.
 - `schemas`: a job and a request for one; `dependencies`: parameters that routes share.
-- `routes_jobs`, `routes_results`, `routes_collection`, `routes_audit`, `routes_downloads`.
-- `job_queue`: the queue and its thread; `store`: rows and files; `quota`: how much may be kept.
+- `routes_jobs`, `routes_results`, `routes_overview`, `routes_audit`, `routes_downloads`.
+- `job_queue`: the queue and its thread; `store`: rows and files; `quota`: how many bytes jobs take.
 - `models`: models that are served; `image_decoder`: pictures decoded in a process of their own.
 - `cache`: results that were computed before; `uploads`: limits of what is sent.
 - `web/`: the page, plain JavaScript without a build step.
