@@ -8,6 +8,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 import mcrise
@@ -95,10 +96,10 @@ def order(content, folder):
 
 
 def status(content, folder):
-    from mcrise.cli.study import read_status
+    from mcrise.cli.study_status import Status
 
-    with suppress(ValueError, LookupError, RecursionError):  # the command takes it for none
-        read_status(content.decode(errors="replace"))
+    with suppress(ValueError, RecursionError):  # the command takes it for none
+        msgspec.json.decode(content.decode(errors="replace"), type=Status)
 
 
 KINDS = (

@@ -227,7 +227,7 @@ BAD_INPUT = {
     ),
     "a tolerance of 0": (
         explain("--n-masks", "auto", "--tolerance", "0"),
-        "tolerance is 0, but a relative error above 0 is needed",
+        "tolerance is 0.0, but a relative error above 0 is needed",
     ),
     "a cap of 0": (
         explain("--n-masks", "auto", "--max-masks", "0"),
@@ -408,7 +408,7 @@ BAD_INPUT = {
 FAILURES = {  # of the model: exit code 1
     "raises": "the model raised RuntimeError: the driver is too old.",
     "gives_nan": "gave NaN or infinite scores for 1 of 1 images: look for overflow",
-    "gives_logits": "add a softmax (--softmax) if they are logits, or say what they are (--score-",
+    "gives_logits": "add a softmax (--softmax) if they are logits, or say what they are (--sc",
     "gives_three_dimensions": "shape (1, 2, 1), but (1, number of classes) is needed",
     "loses_a_column": "Failed at chunk 0: the model gave 1 scores per image after 2 before",
 }

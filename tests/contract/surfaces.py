@@ -161,7 +161,7 @@ def command_help(name):
 
 
 def commands():
-    return sorted(cli.commands)
+    return sorted(cli.list_commands(None))
 
 
 # ---- HTTP

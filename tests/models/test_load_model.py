@@ -338,10 +338,7 @@ def test_labels_name_the_classes_of_the_maps(tmp_path):
         ("[input]\nfilter = 'box'", "one of nearest, bilinear"),
         ("[input]\nlayout = 'HWC'", "must be NCHW or NHWC"),
         ("[input]\nchannels = 'gbr'", "must be one of rgb, bgr"),
-        (
-            "[output]\nscore_kind = 'logit'",
-            "must be one of probability, independent, similarity, any",
-        ),
+        ("[output]\nscore_kind = 'logit'", "must be one of probability, independent, similarity"),
         ("[output]\nsoftmax = 'yes'", "true or false is needed"),
         ("[output]\nlabels = [1, 2, 3]", "a list of names"),
         ("[output]\nlabels = 'none.txt'", r"none.txt cannot be read \(No such file"),

@@ -14,11 +14,14 @@ change = true                      # by how much it differs from `against`, imag
 """
 
 import difflib
-import math
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 from .._util.validation import toml
 from ..errors import InputError
@@ -26,6 +29,7 @@ from ..interpretation.claims import join
 from .class_data import AuditInfo
 
 ALL_IMAGES = "all"
+LARGEST = sys.float_info.max
 MEASURES = {  # what they are called in a sentence
     "color_share": "the share of the effect that is color",
     "zone_share": "the share of the effect in {zone}",
@@ -90,16 +94,18 @@ def read_rules(path: Path) -> tuple[list[Rule], str | None]:
     return [read_rule(row, n) for n, row in enumerate(rows, start=1)], against
 
 
-KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "name": (lambda v: isinstance(v, str), "a name"),
-    "class": (lambda v: is_class(v) or (isinstance(v, list) and v != [] and all(map(is_class, v))),
+ClassName = str | int
+Limit = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+KEYS: dict[str, tuple[Any, str]] = {
+    "name": (str, "a name"),
+    "class": (ClassName | Annotated[list[ClassName], Meta(min_length=1)],
               "a label, an index or a list of them"),
-    "measure": (lambda v: isinstance(v, str) and v in MEASURES, f"one of {', '.join(MEASURES)}"),
-    "zone": (lambda v: isinstance(v, str), "the name of a zone"),
-    "fill": (lambda v: isinstance(v, str), "the name of a color or fill"),
-    "at_most": (lambda v: is_number(v), "a number"),
-    "at_least": (lambda v: is_number(v), "a number"),
-    "change": (lambda v: isinstance(v, bool), "true or false"),
+    "measure": (Literal[tuple(MEASURES)], f"one of {', '.join(MEASURES)}"),
+    "zone": (str, "the name of a zone"),
+    "fill": (str, "the name of a color or fill"),
+    "at_most": (Limit, "a number"),
+    "at_least": (Limit, "a number"),
+    "change": (bool, "true or false"),
 }  # fmt: skip
 
 
@@ -108,9 +114,11 @@ def read_rule(row: Mapping[str, Any], number: int) -> Rule:
     for key, value in row.items():
         if key not in KEYS:
             raise InputError(f"{title}: {unknown('key', key, KEYS)}")
-        is_right, needed = KEYS[key]
-        if not is_right(value):
-            raise InputError(f"{title}: {key} is {value!r:.60}, but {needed} is needed.")
+        kind, needed = KEYS[key]
+        try:
+            msgspec.convert(value, kind)
+        except ValueError:
+            raise InputError(f"{title}: {key} is {value!r:.60}, but {needed} is needed.") from None
     if "measure" not in row:
         raise InputError(f"{title}: it has no measure: give {KEYS['measure'][1]}.")
     if "at_most" not in row and "at_least" not in row:
@@ -124,14 +132,6 @@ def read_rule(row: Mapping[str, Any], number: int) -> Rule:
     given = {key: value for key, value in row.items() if key != "class"}
     classes = row.get("class", [])
     return Rule(number, classes=tuple(classes if isinstance(classes, list) else [classes]), **given)
-
-
-def is_class(value: Any) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def unknown(what: str, given: object, known: Any) -> str:

@@ -40,7 +40,7 @@ GRACE = 10  # seconds for what was asked before the end
 @option("--audit", metavar="FOLDER", help="Also show this audit, and open its images.")
 @save_every_option
 @advanced("--keep-gb", type=click.FloatRange(0, min_open=True), default=20.0, show_default=True,
-          help="Refuse new jobs when those in --data take more gigabytes than this.")  # fmt: skip
+          help="Refuse new jobs while the jobs in --data take more gigabytes.")  # fmt: skip
 @model_options
 def serve(
     specs: tuple[str, ...],

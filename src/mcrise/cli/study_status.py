@@ -2,15 +2,30 @@
 
 import json
 import time
-from typing import Any
+from typing import Annotated
 
 import click
+import msgspec
+from msgspec import Meta
 
-from .._util import validation
 from ..batch.storage import Storage
 from ..errors import InputError
 from .options import Command, json_option
 from .output import echo, echo_text
+
+Count = Annotated[int, Meta(ge=0, le=10**9)]
+Amount = Annotated[float, Meta(ge=0, le=1e12)]
+
+
+class Status(msgspec.Struct):
+    """What a study writes about itself while it runs."""
+
+    images: Count
+    done: Count
+    failed: Count
+    images_per_second: Amount | None
+    seconds_left: Amount | None
+    written: Amount | None  # seconds since 1970
 
 
 @click.command(name="study-status", cls=Command)
@@ -24,33 +39,18 @@ def study_status(folder: str, as_json: bool) -> None:
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise InputError(f"{folder} holds no study: give the --out of one.") from None
     try:
-        status = read_status((place / "status.json").read_text())
-    except (OSError, ValueError, LookupError, RecursionError):
-        status = {"images": n_images, "done": 0, "failed": 0, "images_per_second": None,
-                  "seconds_left": None, "written": None}  # fmt: skip
+        content = (place / "status.json").read_text()
+        status = msgspec.json.decode(content, type=Status)
+    except (OSError, ValueError, RecursionError):
+        status = Status(n_images, 0, 0, None, None, None)
     if as_json:
-        echo_text(json.dumps(status))
+        echo_text(json.dumps(msgspec.structs.asdict(status)))
         return
-    echo(f"{status['done']} of {status['images']} images done, {status['failed']} failed.")
-    if status["done"] < status["images"] and None not in status.values():
-        ago = time.time() - status["written"]
-        echo(
-            f"{status['images_per_second']:.3g} images/s, {clock(status['seconds_left'])} left, as "
-            f"of {clock(ago)} ago."
-        )
-
-
-def read_status(text: str) -> dict[str, Any]:
-    """What a study tells of itself, or a ValueError."""
-    found = validation.table(json.loads(text))
-    counts = {
-        name: validation.whole(found[name], 0, 10**9) for name in ("images", "done", "failed")
-    }
-    times = {
-        name: None if found[name] is None else validation.number(found[name], low=0)
-        for name in ("images_per_second", "seconds_left", "written")
-    }
-    return {**counts, **times}
+    echo(f"{status.done} of {status.images} images done, {status.failed} failed.")
+    speed, left, written = status.images_per_second, status.seconds_left, status.written
+    if status.done < status.images and speed is not None and left is not None and written:
+        ago = time.time() - written
+        echo(f"{speed:.3g} images/s, {clock(left)} left, as of {clock(ago)} ago.")
 
 
 def clock(seconds: float) -> str:

@@ -19,13 +19,15 @@ labels = ["stop", "yield"] # or "labels.txt": a file beside, one label per line
 """
 
 import hashlib
-import math
-import operator
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
+
+import msgspec
+from msgspec import Meta
 
 from .._util.text import did_you_mean
 from .._util.validation import toml
@@ -157,7 +159,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         content = toml(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"this is not TOML ({error}): mend or remove it.") from None
+        raise InputError(f"this is not TOML ({error}): correct or remove it.") from None
     said: dict[str, Any] = {}
     for section, entries in content.items():
         if section not in SECTIONS or not isinstance(entries, dict):
@@ -189,91 +191,69 @@ def convert(said: dict[str, Any]) -> dict[str, Any]:
     """What was said, in the types of `Settings`, so that 255 and 255.0 are the same setting."""
     converted = {}
     for name, value in said.items():
-        if name not in CONVERTERS:
-            raise InputError(unknown_setting(name, "a model", list(CONVERTERS)))
-        converter, needed = CONVERTERS[name]
+        if name not in KINDS:
+            raise InputError(unknown_setting(name, "a model", list(KINDS)))
+        if name == "labels" and isinstance(value, str | Path):
+            value = read_labels(Path(value))
+        kind, needed = KINDS[name]
         try:
-            converted[name] = converter(value)
-        except (TypeError, ValueError):
+            found = msgspec.convert(plain(value), kind)
+            converted[name] = FORMS[name](found) if name in FORMS else found
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"{name} is {value!r}, but {needed} needed.") from None
     return converted
 
 
-def pair(value: Any) -> tuple[int, int]:
-    rows, columns = value if isinstance(value, list | tuple) else (value, value)
-    return operator.index(rows), operator.index(columns)
+def plain(value: Any) -> Any:
+    """Numbers and arrays of numpy or torch, and whatever can be iterated, as Python has them."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [plain(one) for one in value]
+    return value
 
 
-def positive_whole(value: Any) -> int:
-    return int(positive(operator.index(value)))
+def pair(value: int | tuple[int, int]) -> tuple[int, int]:
+    return (value, value) if isinstance(value, int) else value
 
 
-def number(value: Any) -> float:
-    if isinstance(value, bool | str) or not math.isfinite(value):
-        raise ValueError
-    return float(value)
-
-
-def positive(value: Any) -> float:
-    if number(value) <= 0:
-        raise ValueError
-    return float(value)
-
-
-def triple(value: Any, one: Callable[[Any], float] = number) -> Triple:
-    values = list(value) if isinstance(value, Iterable) else [value]
+def triple(value: float | list[float]) -> Triple:
+    values = value if isinstance(value, list) else [value]
     red, green, blue = values * 3 if len(values) == 1 else values
-    return one(red), one(green), one(blue)
+    return red, green, blue
 
 
-def positive_triple(value: Any) -> Triple:
-    return triple(value, positive)
-
-
-def word(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def yes_or_no(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def names(value: Any) -> tuple[str, ...]:
-    if isinstance(value, str | Path):
-        return read_labels(Path(value))
-    return tuple(word(name) for name in value)
-
-
-CONVERTERS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "size": (pair, "rows and columns, as in [224, 224], are"),
-    "short_side": (positive_whole, "a whole number above zero is"),
-    "filter": (word, "a word is"),
-    "scale": (positive, "a number above zero is"),
-    "mean": (triple, "one number or three (red, green, blue) are"),
-    "std": (positive_triple, "one number or three (red, green, blue) above zero are"),
-    "layout": (word, "NCHW or NHWC is"),
-    "channels": (word, "rgb or bgr is"),
-    "name": (word, "the name of an output is"),
-    "score_kind": (word, "probability, independent or any is"),
-    "softmax": (yes_or_no, "true or false is"),
-    "sigmoid": (yes_or_no, "true or false is"),
-    "labels": (names, "a list of names or the path of a text file is"),
-    "threads": (positive_whole, "a whole number above zero is"),
+LARGEST = sys.float_info.max
+Whole = Annotated[int, Meta(gt=0)]
+Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+Positive = Annotated[float, Meta(gt=0, le=LARGEST)]
+KINDS: dict[str, tuple[Any, str]] = {
+    "size": (int | tuple[int, int], "rows and columns, as in [224, 224], are"),
+    "short_side": (Whole, "a whole number above zero is"),
+    "filter": (str, "a word is"),
+    "scale": (Positive, "a number above zero is"),
+    "mean": (Number | list[Number], "one number or three (red, green, blue) are"),
+    "std": (Positive | list[Positive], "one number or three (red, green, blue) above zero are"),
+    "layout": (str, "NCHW or NHWC is"),
+    "channels": (str, "rgb or bgr is"),
+    "name": (str, "the name of an output is"),
+    "score_kind": (str, "probability, independent or any is"),
+    "softmax": (bool, "true or false is"),
+    "sigmoid": (bool, "true or false is"),
+    "labels": (tuple[str, ...], "a list of names or the path of a text file is"),
+    "threads": (Whole, "a whole number above zero is"),
 }
+FORMS: dict[str, Callable[[Any], Any]] = {"size": pair, "mean": triple, "std": triple}
 
 
 def read_labels(path: Path) -> tuple[str, ...]:
-    """Labels from a text file, one a line, in the order of the model's scores."""
+    """Labels from a text file, one per line, in the order of the model's scores."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise InputError(
-            f"The labels {path} cannot be read ({reason}): give a text file, one label a line."
+            f"The labels {path} cannot be read ({reason}): give a text file, one label per line."
         ) from None
     return tuple(line.strip() for line in lines if line.strip())
 
