@@ -50,7 +50,7 @@ WHERE = "WHERE a small patch", "changes the score", "(average over random", "pai
 SIGNS = {-1: "▼", 0: "=", 1: "▲"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shot:
     """A repainted picture, and what the model said of it."""
 
