@@ -325,7 +325,8 @@ def control_words(control: Control, finding: Finding | None = None) -> str:
     most, word = (min(scores), "lowest") if down else (max(scores), "highest")
     verdict = control.verdict
     if verdict != "only here":
-        verdict = f"{control.n_as_much} of them do about as much"
+        do = "does" if control.n_as_much == 1 else "do"
+        verdict = f"{control.n_as_much} of them {do} about as much"
     return (
         f"Control: the same block in {len(scores)} other places leaves {np.median(scores):.2f} "
         f"(median; {word} {most:.2f}); {verdict}."
