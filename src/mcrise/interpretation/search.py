@@ -56,6 +56,8 @@ N_TAKES = 5  # answers to one repaint, where they differ each time
 MOST_ASKED_AGAIN = 10  # places, where answers differ each time
 N_PAIRED = 6  # blocks that are tried two at a time on the way to another class
 WEAK = 0.5  # relative error of a map, from which on the image is scanned beside it
+WRONG = 0.2  # of the trials that matter, against the sign of the map: likewise
+ROOM = 0.75  # of the range: a lower score has room to rise, which maps show badly; likewise
 
 
 @dataclass(frozen=True)
@@ -209,18 +211,30 @@ def look(
         new = [ranking.learn(one.region, inquiry.direction(one)) for one in trials]
         return any(new)
 
+    def rounds() -> Generator[list[Question], list[Scores], None]:
+        nonlocal n_left
+        is_new = True
+        while is_new and n_left > 0:
+            picked = ranking.next_round(min(ROUND, n_left))
+            if not picked:
+                break
+            n_left -= len(picked)
+            made = yield from inquiry.ask([inquiry.question(one) for one in picked])
+            ways = [inquiry.direction(one) for one in made]
+            opposite.extend(way == -one.direction for one, way in zip(picked, ways, strict=True)
+                            if way)  # fmt: skip
+            is_new = learn(made)
+
+    opposite: list[bool] = []  # of trials that matter, whether the map has the other sign
     learn(one for one in lobes if one.repaint.share <= LARGEST)
     n_left = budget - len(lobes)
-    is_new = True
-    while is_new and n_left > 0:
-        picked = ranking.next_round(min(ROUND, n_left))
-        if not picked:
-            break
-        n_left -= len(picked)
-        is_new = learn((yield from inquiry.ask([inquiry.question(one) for one in picked])))
-    if maps.relative_error > WEAK:
+    yield from rounds()
+    wrong = sum(opposite) > WRONG * len(opposite) or not opposite
+    if maps.relative_error > WEAK or wrong or inquiry.scale.score < ROOM * inquiry.scale.range:
         scanned = ranking.scan()[: max(n_left, 0)]
-        learn((yield from inquiry.ask([inquiry.question(one) for one in scanned])))
+        n_left -= len(scanned)
+        if learn((yield from inquiry.ask([inquiry.question(one) for one in scanned]))):
+            yield from rounds()
 
 
 def choose(
