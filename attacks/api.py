@@ -24,17 +24,16 @@ OURS = {"host": "127.0.0.1"}
 KNOWN = {**OURS, "authorization": f"Bearer {TOKEN}"}
 
 
-def generated_requests(app, n_requests, ids=(), resting=(), headers=OURS):
+def generated_requests(app, n_requests, ids=(), headers=OURS):
     """Send requests made from the schema; those for a job are for one of `ids` in turn.
 
-    What is followed until it rests is one of `resting`: of others there is no end. Returns how
-    often each status was answered.
+    Returns how often each status was answered.
     """
     schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=KNOWN)
     operations = [found.ok() for found in schema.get_all_operations()]
     operations.sort(key=lambda one: one.method.upper() == "DELETE")  # last: then there is nothing
     each = -(-n_requests // len(operations))
-    sent, turns = Counter(), (itertools.cycle(ids), itertools.cycle(resting))
+    sent, turn = Counter(), itertools.cycle(ids)
     modes = schemathesis.GenerationMode
     for operation in operations:
         for mode in (modes.POSITIVE, modes.NEGATIVE):
@@ -43,7 +42,6 @@ def generated_requests(app, n_requests, ids=(), resting=(), headers=OURS):
                       derandomize=True, suppress_health_check=list(HealthCheck))  # fmt: skip
             @given(case=operation.as_strategy(generation_mode=mode))
             def ask(case):
-                turn = turns[case.path.endswith("/events")]
                 if "id" in (case.path_parameters or {}) and (id := next(turn, None)):
                     case.path_parameters["id"] = id
                 answer = case.call(headers=headers)
@@ -142,9 +140,8 @@ def attack(folder, n_requests):
         ("a token that is given", 8, guarded, KNOWN),
     ):
         jobs, states = jobs_in_every_state(folder / name)
-        resting = [id for id, state in states.items() if state in ("done", "failed", "stopped")]
         app = create_app(jobs, **options)
-        found[name] = generated_requests(app, n_requests // share, states, resting, headers)
+        found[name] = generated_requests(app, n_requests // share, states, headers)
         assert jobs.health() == {"alive": True, "trouble": ""}
         for job in jobs.all():
             jobs.stop(job.id)

@@ -110,7 +110,7 @@ class Soak:
                               "/image.png", "/run.npz", "/fills/0", "/maps.png"])  # fmt: skip
         self.ask(f"api/jobs/{id}{path}")
         if chance.random() < 0.2:
-            self.ask(chance.choice(["api/jobs", "api/about", ""]))
+            self.ask(chance.choice(["api/jobs", "api/info", ""]))
 
     def steer(self, chance):
         if (id := self.known(chance)) is None:
@@ -118,9 +118,9 @@ class Soak:
         what = chance.random()
         if what < 0.6:
             action = chance.choice(["pause", "resume", "resume", "resume"])
-            self.ask(f"api/jobs/{id}/do/{action}", "POST")
+            self.ask(f"api/jobs/{id}/actions/{action}", "POST")
         elif what < 0.8:
-            self.ask(f"api/jobs/{id}/more/64", "POST")
+            self.ask(f"api/jobs/{id}/masks?n_masks=64", "POST")
         elif what < 0.9:
             size = (self.ask(f"api/jobs/{id}/record") or {}).get("size")
             if size:
@@ -131,16 +131,16 @@ class Soak:
                 self.deleted.add(id)
 
     def follow(self, chance):
-        """A tab of the page: events until the job rests, or the server is gone."""
+        """A tab of the page: asks for the status until the job rests, or the server is gone."""
         if (id := self.known(chance)) is None:
             return
         with contextlib.suppress(*DOWN):
-            address = f"{self.server.address}api/jobs/{id}/events"
-            with urllib.request.urlopen(address, timeout=5) as stream:
-                limit = time.monotonic() + 10
-                while time.monotonic() < limit and stream.readline():
-                    pass
-                self.counts["events followed"] += 1
+            limit = time.monotonic() + 10
+            while time.monotonic() < limit and (status := self.ask(f"api/jobs/{id}")):
+                if status["state"] not in ("queued", "running"):
+                    break
+                time.sleep(0.5)
+            self.counts["jobs followed"] += 1
 
     def go_on(self, act, seconds, seed):
         chance = random.Random(seed)
@@ -212,7 +212,7 @@ class Soak:
             jobs = {job["id"]: job for job in self.ask("api/jobs") or []}
             for id, job in jobs.items():
                 if job["state"] == "paused":
-                    self.ask(f"api/jobs/{id}/do/resume", "POST")
+                    self.ask(f"api/jobs/{id}/actions/resume", "POST")
             if not any(job["state"] in ("queued", "running", "paused") for job in jobs.values()):
                 break
             time.sleep(1)

@@ -24,7 +24,7 @@ from records import ODD, places
 TOML = (
     b'[input]\nsize = [48, 48]\nshort_side = 64\nfilter = "bicubic"\nscale = 255\n'
     b"mean = [0.485, 0.456, 0.406]\nstd = 0.2\nlayout = \"NCHW\"\nchannels = \"bgr\"\n"
-    b'[output]\nname = "scores"\nscores = "any"\nsoftmax = true\nlabels = ["a", "b"]\n'
+    b'[output]\nname = "scores"\nscore_kind = "any"\nsoftmax = true\nlabels = ["a", "b"]\n'
 )  # fmt: skip
 LABELS = "stop\nyield\nTempo 50\nä ö\n\n".encode()
 CSV = b"path,label\na.png,stop\nb.png,1\n"

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from skimage import data as photographs
 
 import mcrise
@@ -21,7 +23,22 @@ from mcrise import Explanation, Maps, Model
 from mcrise.batch.datasets import open_dataset, truth_of
 from mcrise.demo.signs import SIGNS
 from mcrise.images import open_picture
-from mcrise.output.plots import plot_maps, plot_methods, plot_rise, save
+from mcrise.output.plots import (
+    DIVERGING,
+    Scale,
+    colorbar,
+    drawn,
+    head,
+    overlay,
+    panels,
+    plot_maps,
+    plot_rise,
+    save,
+    scale_for,
+    scale_of,
+    short,
+    show_image,
+)
 from mcrise.studies.baselines import lime_importance
 from mcrise.studies.study import sample
 from networks import efficientnet, embedded
@@ -37,9 +54,9 @@ def main() -> None:
     signs, photos = embedded(), efficientnet(class_names(args.data / "imagenet" / "classes.txt"))
     free = ROOT / "docs" / "images"
     cat, cup = photographs.chelsea(), photographs.coffee()  # both CC0
-    drawn = [SIGNS[name]() for name in ("stop", "priority-road", "turn-right-ahead")]
+    pictograms = [SIGNS[name]() for name in ("stop", "priority-road", "turn-right-ahead")]
     debiased(free / "paper-debiased.png", cup, photos, args.masks)
-    methods(free / "paper-methods-signs.png", drawn, signs, args.masks)
+    methods(free / "paper-methods-signs.png", pictograms, signs, args.masks)
     methods(free / "paper-methods-photographs.png", [cat, cup], photos, args.masks)
     eight_colors(free / "paper-eight-colors.png", SIGNS["priority-road"](), signs, args.masks)
     if not args.data.is_dir():
@@ -82,6 +99,33 @@ def methods(path: Path, pictures: Sequence[Any], model: Model, n_masks: int) -> 
         weights = lime_importance(colors.view.pixels, model, target, seed=0)
         rows.append((weights, black.maps(target, "rise"), colors.maps(target)))
     save(plot_methods(rows), path)
+
+
+def plot_methods(rows: Sequence[tuple[NDArray[Any], Maps, Maps]]) -> Figure:
+    """LIME's weights, RISE and MC-RISE side by side; each image and method has its own scale.
+
+    A row is an image: the weights (H, W) of its superpixels, its RISE map and its MC-RISE maps.
+    """
+    n_fills = len(rows[0][2].values)
+    figure, axes = panels(len(rows), 3 + n_fills, rows[0][2].image, gap=0.3)
+    for line, (weights, rise, maps) in zip(axes, rows, strict=True):
+        show_image(line[0], maps.image, short(maps.label, 20))
+        most = scale_of([weights])
+        own = Scale(-most, most, DIVERGING)
+        line[1].imshow(
+            overlay(maps.image, weights[None], np.ones((1, *weights.shape), bool), 0, own)
+        )
+        colorbar(figure, line[1:2], own, "LIME's weight")
+        for first, some in ((2, rise), (3, maps)):
+            scale = scale_for([some])
+            for k in range(len(some.values)):
+                line[first + k].imshow(drawn(some, k, scale))
+            colorbar(figure, line[first : first + len(some.values)], scale, some.unit)
+    axes[0, 1].set_title("LIME", fontsize=9)
+    axes[0, 2].set_title("RISE", fontsize=9)
+    for panel in range(n_fills):
+        head(axes[0, 3 + panel], rows[0][2], panel)
+    return figure
 
 
 def eight_colors(path: Path, picture: Any, model: Model, n_masks: int) -> None:

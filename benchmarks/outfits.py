@@ -39,7 +39,7 @@ def main() -> None:
     outfits = sorted({outfit_of(crop) for crop in crops})
     gallery = [next(crop for crop in crops if outfit_of(crop) == name) for name in outfits]
     embed = mcrise.load_model(
-        given.data / "osnet_x0_25_msmt17.onnx", scores="any",
+        given.data / "osnet_x0_25_msmt17.onnx", score_kind="any",
         mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225),
     )  # fmt: skip
     known = embed(np.stack([embed.view(crop).pixels for crop in gallery]))  # (outfits, D)
@@ -58,7 +58,7 @@ def main() -> None:
         rows.writerow(["path", "label"])
         rows.writerows((os.path.abspath(crop), outfit_of(crop)) for crop in asked)
     found = mcrise.audit(
-        table, mcrise.load_model(similarity, labels=outfits, scores="independent", size=(256, 128)),
+        table, mcrise.load_model(similarity, labels=outfits, score_kind="independent", size=(256, 128)),
         out=given.out / "audit", n_masks=given.n_masks, mask_prob=MASK_PROB, progress=True,
         fills="rgbwk,purple", overwrite=True,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from mcrise.interpretation.regions import interpret
 from mcrise.interpretation.trials import try_findings
 from mcrise.output.web_maps import pack, reading_json, swatch
 
-WEB = Path(mcrise.__file__).parent / "page" / "web"
+WEB = Path(mcrise.__file__).parent / "server" / "web"
 MOST_BYTES = 40_000  # a first visit should not wait for it
 
 
@@ -28,14 +28,14 @@ def main() -> None:
     maps = tried.reading.maps
     packed = pack(maps, explanation.plan.grid, explanation.chance(maps), MOST_BYTES)
     (WEB / "example.bin").write_bytes(packed)
-    told = {
+    example = {
         "swatches": {
             fill.name: swatch(fill, explanation.view.pixels) for fill in explanation.plan.fills
         },
         "findings": reading_json(tried)["findings"],
         "score": float(explanation.untouched.max()),
     }
-    (WEB / "example.json").write_text(json.dumps(told) + "\n", encoding="utf-8")
+    (WEB / "example.json").write_text(json.dumps(example) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -227,11 +227,11 @@ BAD_INPUT = {
     ),
     "a tolerance of 0": (
         explain("--n-masks", "auto", "--tolerance", "0"),
-        "The tolerance is 0, but a relative error above 0 is needed",
+        "tolerance is 0, but a relative error above 0 is needed",
     ),
     "a cap of 0": (
         explain("--n-masks", "auto", "--max-masks", "0"),
-        "The cap is 0, but at least 1 mask is needed",
+        "max_masks is 0, but at least 1 mask is needed",
     ),
     "a negative seed": (
         explain("--seed", "-1"),
@@ -267,7 +267,7 @@ BAD_INPUT = {
     ),
     "a batch size that divides no chunk": (
         explain("--batch-size", "7"),
-        "The batch size is 7, but it must divide a chunk of 64 masks",
+        "batch_size is 7, but it must divide a chunk of 64 masks",
     ),
     "an estimator that is none": (
         explain("--estimator", "mean"),
@@ -344,7 +344,7 @@ BAD_INPUT = {
     ),
     "neither an image nor a record to continue": (
         ("explain", "--model", "bad_models:steady"),
-        "Give either an IMAGE to explain or --more RUN",
+        "Give either an IMAGE to explain or --resume RUN",
     ),
     "no record to show": (
         ("show", "none"),
@@ -408,7 +408,7 @@ BAD_INPUT = {
 FAILURES = {  # of the model: exit code 1
     "raises": "the model raised RuntimeError: the driver is too old.",
     "gives_nan": "gave NaN or infinite scores for 1 of 1 images: look for overflow",
-    "gives_logits": "add a softmax (--softmax) if they are logits, or say what they are (--scores",
+    "gives_logits": "add a softmax (--softmax) if they are logits, or say what they are (--score-",
     "gives_three_dimensions": "shape (1, 2, 1), but (1, number of classes) is needed",
     "loses_a_column": "Failed at chunk 0: the model gave 1 scores per image after 2 before",
 }
@@ -477,7 +477,7 @@ def contents(folder):
 def test_logits_are_explained_once_they_are_called_what_they_are(mcrise_command, desk):
     softmax = with_model("bad_models:gives_logits", "--softmax", "--out", "first")
     assert mcrise_command(*softmax)[0] == 0
-    logits = with_model("bad_models:gives_logits", "--scores", "any", "--out", "second")
+    logits = with_model("bad_models:gives_logits", "--score-kind", "any", "--out", "second")
     assert mcrise_command(*logits)[0] == 0
     assert mcrise.load("second").kind == "any"
 

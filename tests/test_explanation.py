@@ -185,8 +185,8 @@ def test_a_resumed_run_asks_only_for_what_is_missing(explanation):
     model.n_images = 0
     run = iter_explain(photo(16, 20), model, resume=part, **settings)
     assert same(list(run)[-1], explanation)
-    # And, once, the untouched image and a batch: is it still the model of the record?
-    assert model.n_images == 3 * CHUNK + 1 + part.batch_size
+    # And, once, the untouched image and four masks: is it still the same model?
+    assert model.n_images == 3 * CHUNK + 1 + 4
 
 
 # ---- what it says of itself
@@ -197,12 +197,13 @@ def test_the_best_classes_come_first_with_their_names_and_scores(explanation):
     seven = replace(explanation, untouched=scores, labels=None, scores={})
     assert [one.target for one in seven.top()] == [1, 2, 6, 0, 3]  # of equals the first
     assert [one.target for one in seven.top(2)] == [1, 2]
-    assert seven.top(1)[0] == (1, "class 1", pytest.approx(0.4))
+    assert seven.top(1)[0] == (1, "class 1", pytest.approx(0.4), None)
     assert explanation.top(1)[0].label == explanation.labels[explanation.top(1)[0].target]
 
 
 def test_it_tells_what_it_holds(explanation):
-    assert repr(explanation).endswith(": 256 masks of a 16 x 20 image, 5 fills, 2 classes>")
+    assert "16 x 20 pixels: 256 masks of 5 fills" in repr(explanation)
+    assert "2 classes of " in repr(explanation)
     assert explanation.masks().cells.shape == (256, 10, 10)
     np.testing.assert_array_equal(explanation.masks().cells[:64], draw(explanation.plan, 0).cells)
     np.testing.assert_array_equal(
@@ -241,7 +242,7 @@ def test_more_classes_than_a_record_keeps_are_refused(explanation):
 
 
 def test_an_empty_record_has_no_maps(explanation):
-    with pytest.raises(InputError, match="no scores yet"):
+    with pytest.raises(InputError, match="no masks yet"):
         replace(explanation, scores={}).maps()
 
 
@@ -346,12 +347,12 @@ def test_what_differs_is_named(explanation, changed, words):
     assert plain.differences(replace(plain, **changed)) == words
 
 
-def test_merging_keeps_all_answers_and_drops_the_verdict(explanation):
+def test_merging_keeps_all_answers_and_drops_why_a_part_stopped(explanation):
     parts = [replace(with_chunks(explanation, [n]), answers={f"paint {n}": explanation.untouched},
-                     verdict="stopped") for n in (0, 1)]  # fmt: skip
+                     stop_reason="stopped") for n in (0, 1)]  # fmt: skip
     whole = merge(parts)
     assert set(whole.answers) == {"paint 0", "paint 1"}
-    assert whole.verdict == ""
+    assert whole.stop_reason == ""
     assert parts[0].chunks == (0,)
 
 

@@ -30,8 +30,8 @@ from mcrise.fills import Fill
 @dataclass(frozen=True)
 class Sepia(Fill):
     kind = "sepia"
-    deed = "aging this part"
-    takes = "freshness"
+    action_text = "aging this part"
+    removes = "freshness"
     strength: float = 1.0
 
     @property
@@ -290,7 +290,7 @@ def test_the_example_for_authors_of_estimators_runs(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     explanation = mcrise.explain(
         np.zeros((16, 16, 3), np.uint8), lambda images: images.mean(axis=(1, 2)) / 765, n_masks=64,
-        scores="any",
+        score_kind="any",
     )  # fmt: skip
     half, whole = explanation.maps(0, "half"), explanation.maps(0, "paper")
     np.testing.assert_allclose(2 * half.values, whole.values)

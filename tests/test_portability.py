@@ -134,7 +134,7 @@ def test_painting_needs_no_place_to_keep_what_it_compiles(tmp_path):
         "import numpy as np, mcrise\n"
         "model = lambda images: images.mean(axis=(1, 2))[:, :2] / 510\n"
         "image = np.zeros((16, 16, 3), np.uint8)\n"
-        "record = mcrise.explain(image, model, n_masks=64, scores='any')\n"
+        "record = mcrise.explain(image, model, n_masks=64, score_kind='any')\n"
         "print(record.n_masks, mcrise.__file__)"
     )
     done = python(

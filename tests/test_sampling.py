@@ -5,10 +5,10 @@ import pytest
 
 import mcrise
 from mcrise.errors import ExplanationError, InputError, ModelError
-from mcrise.explanation_file import load
+from mcrise.explanation_file import RunFile, load
 from mcrise.images import unit_float
 from mcrise.masks import CHUNK
-from mcrise.sampling import checkpointed, iter_explain
+from mcrise.sampling import iter_explain
 from planted import Counting, PatchModel, constant_model, gray_image, photo
 
 MODEL = PatchModel(slice(4, 12), slice(4, 12))
@@ -27,12 +27,15 @@ class FailsAt:
         return MODEL(images)
 
 
-def test_the_model_is_called_on_the_masks_once_on_the_untouched_image_and_on_one_batch_twice():
+def test_the_model_is_called_on_the_masks_once_on_the_untouched_image_and_on_four_masks_twice():
     model = Counting(MODEL)
-    explanation = mcrise.explain(photo(16, 16), model, n_masks=100, batch_size=16, mask_prob=0.3)
+    explanation = mcrise.explain(
+        photo(16, 16), model, n_masks=100, batch_size=16, mask_prob=0.3, trials=False
+    )
     assert explanation.n_masks == 128  # whole chunks
-    assert model.n_images == 128 + 1 + 16
-    assert set(model.batches) == {1, 16}
+    assert model.n_images == 128 + 1 + 4
+    assert model.n_images == explanation.n_calls.total
+    assert set(model.batches) == {1, 4, 16}
     np.testing.assert_allclose(explanation.untouched, MODEL(photo(16, 16)[None])[0], rtol=1e-6)
 
 
@@ -116,8 +119,9 @@ def test_a_failed_run_is_saved_and_goes_on(tmp_path):
         mcrise.explain(photo(16, 16), model, n_masks=512, mask_prob=0.3, save=path)
     assert load(path).n_masks == 2 * CHUNK
     before = model.n_calls
-    explanation = mcrise.explain(photo(16, 16), model, n_masks=512, save=path)
-    assert model.n_calls - before == 2 * 6 + 2  # the untouched image and a batch, to recognise it
+    explanation = mcrise.explain(photo(16, 16), model, n_masks=512, save=path, trials=False)
+    # Twice more: the untouched image and four masks, to recognize the model.
+    assert model.n_calls - before == 2 * 6 + 2
     whole = mcrise.explain(photo(16, 16), MODEL, n_masks=512, mask_prob=0.3)
     assert np.array_equal(explanation.maps(0).values, whole.maps(0).values)
 
@@ -126,11 +130,11 @@ def test_a_record_of_another_run_is_not_continued(tmp_path):
     path = tmp_path / "run.npz"
     mcrise.explain(photo(16, 16), MODEL, n_masks=64, save=path)
     with pytest.raises(ExplanationError, match="other seed, kind of score"):
-        mcrise.explain(photo(16, 16), MODEL, n_masks=64, seed=1, scores="any", save=path)
+        mcrise.explain(photo(16, 16), MODEL, n_masks=64, seed=1, score_kind="any", save=path)
 
 
 def test_a_watcher_that_stops_listening_leaves_a_saved_record(tmp_path):
-    run = checkpointed(iter_explain(photo(16, 16), MODEL, n_masks=640), tmp_path / "run.npz")
+    run = RunFile(tmp_path / "run.npz").keep(iter_explain(photo(16, 16), MODEL, n_masks=640))
     for explanation in run:
         if explanation.n_masks == 192:
             break
@@ -173,7 +177,10 @@ def test_a_model_that_changes_its_number_of_classes_is_noticed():
 def test_scores_are_checked_by_their_kind(kind, scores, fine):
     def run():
         return mcrise.explain(
-            photo(16, 16), lambda images: np.tile(scores, (len(images), 1)), n_masks=64, scores=kind
+            photo(16, 16),
+            lambda images: np.tile(scores, (len(images), 1)),
+            n_masks=64,
+            score_kind=kind,
         )
 
     if fine:
@@ -242,7 +249,7 @@ def test_auto_stops_when_the_promised_error_is_reached_and_says_so():
     explanation = mcrise.explain(photo(32, 32), MODEL, n_masks="auto", tolerance=0.3, grid=(4, 4))
     assert explanation.n_masks < 8000
     assert explanation.maps(explanation.resolve(None)).relative_error <= 0.3
-    assert explanation.verdict.startswith(
+    assert explanation.stop_reason.startswith(
         f"stopped at {explanation.n_masks:,} masks: relative error 0."
     )
 
@@ -252,8 +259,8 @@ def test_auto_stops_at_the_cap_and_says_that_it_is_not_settled():
         photo(32, 32), noisy_red, n_masks="auto", tolerance=0.05, max_masks=500
     )
     assert explanation.n_masks == 512
-    assert "cap of 512 masks reached" in explanation.verdict
-    assert "not settled" in explanation.verdict
+    assert "cap of 512 masks reached" in explanation.stop_reason
+    assert "not settled" in explanation.stop_reason
 
 
 def test_an_automatic_run_that_was_cut_short_stops_where_one_never_cut_does():
@@ -273,7 +280,7 @@ def test_a_finished_run_grows_by_what_is_missing():
     model = Counting(MODEL)
     explanation = mcrise.explain(photo(16, 16), model, n_masks=128, mask_prob=0.3)
     grown = list(mcrise.grow(explanation, model, n_masks=256))[-1]
-    assert model.n_images == 1 + 256 + 32
+    assert model.n_images == 1 + 256 + 4
     whole = mcrise.explain(photo(16, 16), MODEL, n_masks=256, mask_prob=0.3)
     assert np.array_equal(grown.maps(0).values, whole.maps(0).values)
 
@@ -373,7 +380,7 @@ def test_batch_size_auto_takes_the_size_that_is_fastest_per_image(monkeypatch):
         now[0] += 1.0 + max(0, len(images) - 8)
         return MODEL(images)
 
-    monkeypatch.setattr(mcrise.sampling.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(mcrise.model_calls.time, "perf_counter", lambda: now[0])
     explanation = mcrise.explain(photo(16, 16), model, n_masks=64, batch_size="auto")
     assert explanation.batch_size == 8
 

@@ -15,7 +15,7 @@ explain("photo.png", predict, n_masks="plenty")  # expect error
 explain("photo.png", predict, n_mask=64)  # expect error
 explain("photo.png", predict, fills=[1, 2])  # expect error
 explain("photo.png", predict, grid=(4, 4, 4))  # expect error
-explain("photo.png", predict, scores="logits")  # expect error
+explain("photo.png", predict, score_kind="logits")  # expect error
 explain("photo.png", predict, save=3)  # expect error
 explain(["a.png", "b.png"], predict).maps()  # expect error
 mcrise.iter_explain("photo.png", predict, batch_size="fast")  # expect error

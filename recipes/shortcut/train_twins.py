@@ -36,7 +36,7 @@ mean = [0.5]
 std = [0.5]
 
 [output]
-scores = "probability"
+score_kind = "probability"
 labels = {list(CLASSES)}
 """
 

@@ -1,27 +1,36 @@
-"""Brief: what a run is asked, apart from the image and the model.
+"""RunConfig: what a run is asked, apart from the image and the model.
 
-One set of defaults and checks for Python, every command, the page's jobs and studies. What a brief
-says is checked when it is made, so that nothing is refused after work was spent on it.
+Each field is declared once, with its default, its limits and its help text. Keywords in Python,
+options of the commands, parameters of HTTP and JSON all follow from these fields. Values are
+checked when a `RunConfig` is made, so that nothing is refused after work was spent on it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypedDict, Unpack
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from . import fills as fill_kinds
 from .errors import InputError
 from .fills import Fill
-from .masks import CHUNK, Plan
+from .masks import CHUNK, MOST_CELLS, Plan
 
-TOLERANCE, MAX_MASKS = 0.25, 8000  # of n_masks="auto"; the paper spends 8000 calls on every image
 FIRST_TRY = 0.2  # of mask_prob="auto"
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)  # whole batches only: a batch never straddles a chunk
 
 IntOrAuto = int | Literal["auto"]
 FloatOrAuto = float | Literal["auto"]
+
+
+def setting(default: Any, help: str, **limits: Any) -> Any:
+    """A field with its help text and its limits: `low`, `high`, `above`, `below`, `choices`.
+
+    `needed` ends the sentence that refuses a value outside of them; a `Plan` refuses the rest.
+    """
+    return field(default=default, metadata={"help": help, **limits})
 
 
 class RunKeywords(TypedDict, total=False):
@@ -43,24 +52,56 @@ class RunKeywords(TypedDict, total=False):
 class RunConfig:
     """What to paint, how often and how long, and which class decides when it is enough."""
 
-    fills: str | tuple[Fill, ...] = "rgbwk"
-    grid: tuple[int, int] = (8, 8)  # cells down and across
-    mask_prob: FloatOrAuto = "auto"  # that a cell is painted; auto: by a pilot
-    seed: int = 0
-    n_masks: IntOrAuto = "auto"  # until the map of `target` is as good as `tolerance`
-    tolerance: float = TOLERANCE  # relative error
-    max_masks: int = MAX_MASKS  # most masks of "auto"
-    target: int | str | None = None  # None: the class that the model predicts
-    batch_size: IntOrAuto = 32
+    fills: str | tuple[Fill, ...] = setting(
+        "rgbwk", "What to paint: rgbwk, cube8, auto, or a list such as red,#0f0,blur:8,gray."
+    )
+    grid: tuple[int, int] = setting(
+        (8, 8), "Cells of a mask, rows x columns.", low=1, high=MOST_CELLS
+    )
+    mask_prob: FloatOrAuto = setting(  # noqa: RUF009  # a field
+        "auto",
+        "Chance that a cell is painted; auto tests which value shows most.",
+        above=0,
+        below=1,
+        needed="it must lie strictly between 0 and 1, or be auto: a map compares painted cells "
+        "with kept ones, so both must occur",
+    )
+    seed: int = setting(
+        0,
+        "Seed of all random choices; the same seed gives the same masks.",
+        low=0,
+        high=2**64 - 1,
+    )
+    n_masks: IntOrAuto = setting(  # noqa: RUF009  # a field
+        "auto",
+        "Masks per image; auto stops when the map is good enough.",
+        low=1,
+        needed="at least 1 or auto is needed; 1000 is a good start",
+    )
+    tolerance: float = setting(
+        0.25,
+        "With --n-masks auto, stop at this relative error of the target's map.",
+        above=0,
+        below=10,
+        needed="a relative error above 0 is needed, such as 0.25",
+    )
+    max_masks: int = setting(
+        8000,  # the paper spends as many calls on every image
+        "With --n-masks auto, ask about at most this many masks.",
+        low=1,
+        needed="at least 1 mask is needed; 8000 is the paper's",
+    )
+    target: int | str | None = setting(None, "Class name or index.  [default: the predicted class]")
+    batch_size: IntOrAuto = setting(  # noqa: RUF009  # a field
+        32,
+        "Images per call of the model; auto tries which is fastest.",
+        choices=BATCH_SIZES,
+        needed=f"it must divide a chunk of {CHUNK} masks: give {', '.join(map(str, BATCH_SIZES))} "
+        "or auto",
+    )
 
     def __post_init__(self) -> None:
-        check_n_masks(self.n_masks, self.tolerance, self.max_masks)
-        if self.batch_size != "auto":
-            check_batch(self.batch_size)
-        if isinstance(self.mask_prob, str) and self.mask_prob != "auto":
-            raise InputError(
-                f"mask_prob is {self.mask_prob!r}, but a number between 0 and 1 or auto is needed."
-            )
+        check_limits(**{one.name: getattr(self, one.name) for one in fields(self)})
         self.plan(np.zeros((64, 64, 3), np.uint8))
 
     @classmethod
@@ -87,13 +128,12 @@ class RunConfig:
         return Plan((rows, cols), chosen, self.grid, mask_prob, self.seed)
 
     def like(self, plan: Plan, n_masks: int) -> "RunConfig":
-        """To paint as another run did, for comparing with it: as often too, unless that is said."""
-        usual = RunConfig()
+        """To paint as another run did, to compare; with as many masks, unless n_masks is given."""
         for what in ("fills", "grid", "mask_prob", "seed"):
-            if getattr(self, what) != getattr(usual, what):
+            if getattr(self, what) != FIELDS[what].default:
                 raise InputError(
-                    f"A run like another was asked for, and {what} too: it takes that of the "
-                    "other, so leave one out."
+                    f"A run with the masks of another was asked for, and {what} too: it uses the "
+                    f"{what} of the other run, so leave one out."
                 )
         return replace(
             self,
@@ -111,31 +151,46 @@ class RunConfig:
         said = {one.name: getattr(self, one.name) for one in fields(self)}
         return {**said, "fills": named, "grid": list(self.grid)}
 
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> "RunConfig":
+        """What `to_json` gave, of an earlier or a later version: it may have fewer fields, or more.
 
-def check_n_masks(
-    n_masks: IntOrAuto, tolerance: float = TOLERANCE, max_masks: int = MAX_MASKS
-) -> None:
-    if n_masks != "auto" and (isinstance(n_masks, str) or n_masks < 1):
-        raise InputError(
-            f"n_masks is {n_masks}, but at least 1 or auto is needed; 1000 is a good start."
-        )
-    if not 0 < tolerance < 10:
-        raise InputError(
-            f"The tolerance is {tolerance:g}, but a relative error above 0 is needed, such as 0.25."
-        )
-    if max_masks < 1:
-        raise InputError(
-            f"The cap is {max_masks}, but at least 1 mask is needed; 8000 is the paper's."
-        )
+        Raises a ValueError for a value of another type.
+        """
+        known: dict[str, Any] = {}
+        for one in fields(cls):
+            if one.name in said:
+                wanted = str if one.name == "fills" else one.type
+                try:
+                    known[one.name] = msgspec.convert(said[one.name], wanted)
+                except ValueError as error:
+                    raise ValueError(f"{one.name}: {error}") from None
+        return cls(**known)
 
 
-def check_batch(batch_size: IntOrAuto) -> int:
-    if batch_size not in BATCH_SIZES:
-        raise InputError(
-            f"The batch size is {batch_size}, but it must divide a chunk of {CHUNK} masks: give "
-            f"{', '.join(map(str, BATCH_SIZES))} or auto."
-        )
-    return int(batch_size)
+FIELDS = {one.name: one for one in fields(RunConfig)}
+TOLERANCE, MAX_MASKS = RunConfig.tolerance, RunConfig.max_masks
+
+
+def check_limits(**values: Any) -> None:
+    """Refuse values of some fields that lie outside of their limits."""
+    for name, value in values.items():
+        limits = FIELDS[name].metadata
+        if "needed" in limits and not is_within(value, limits, FIELDS[name].type):
+            raise InputError(f"{name} is {value}, but {limits['needed']}.")
+
+
+def is_within(value: Any, limits: Mapping[str, Any], kind: Any) -> bool:
+    if value == "auto":
+        return kind in (IntOrAuto, FloatOrAuto)
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        return False
+    return (
+        value in limits.get("choices", (value,))
+        and limits.get("low", value) <= value <= limits.get("high", value)
+        and ("above" not in limits or bool(value > limits["above"]))
+        and ("below" not in limits or bool(value < limits["below"]))
+    )
 
 
 def whole_chunks(n_masks: int) -> int:

@@ -53,6 +53,9 @@ class Prediction(NamedTuple):
         """Whether the class that comes next has nearly the same score."""
         return self.runner_up is not None and self.score - self.runner_up.score < UNDECIDED
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
     def __str__(self) -> str:
         if self.runner_up is None:
             return f"Score of {self.label}: {self.score:.2f}"  # a single score decides nothing
@@ -77,6 +80,9 @@ class CallCounts(NamedTuple):
     @property
     def total(self) -> int:
         return sum(self)
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     def __str__(self) -> str:
         return (
@@ -128,6 +134,7 @@ class TrialLog:
     wanted: int | None = None  # a class to be reached
     finished: bool = False
     notes: list[TrialNote] = field(default_factory=list)
+    n_earlier: int = 0  # notes of earlier searches, with fewer masks or another budget; they lead
 
     def __repr__(self) -> str:
         state = "finished" if self.finished else "unfinished"
@@ -535,7 +542,7 @@ class Explanation:
         """
         if not self.trial_logs:
             return self.maps().plot()
-        from .output.plots import plot_explanation
+        from .output.figure import plot_explanation
 
         return plot_explanation(self, self.findings)
 

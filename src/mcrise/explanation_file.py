@@ -112,7 +112,7 @@ def stored_trials(
     ]  # fmt: skip
     logs = [
         {"target": target, "budget": log.budget, "n_masks": log.n_masks, "wanted": log.wanted,
-         "finished": log.finished,
+         "finished": log.finished, "n_earlier": log.n_earlier,
          "notes": [list(note) for note in list(log.notes) if note.digest in known]}
         for target, log in dict(explanation.trial_logs).items()
     ]  # fmt: skip
@@ -364,6 +364,7 @@ def add_trials(
             None if wanted is None else validation.whole(wanted, 0, last),
             data["finished"] is True,
             notes,
+            validation.whole(data.get("n_earlier", 0), 0, len(notes)),
         )
 
 

@@ -48,6 +48,10 @@ class View(ArrayEq):
     notes: tuple[str, ...] = ()  # what was changed on the way, for the user
     name: str = ""  # of the file, where it came from one; no path
 
+    def __repr__(self) -> str:
+        rows, columns = self.pixels.shape[:2]
+        return f"<View of {self.name or 'an image'}: {rows} x {columns} pixels>"
+
 
 @dataclass(frozen=True)
 class Geometry:
@@ -317,11 +321,16 @@ def touched_blocks(region: NDArray[np.bool_], every: int) -> NDArray[np.bool_]:
     return region
 
 
-def png(pixels: NDArray[Any], most: int | None = None) -> bytes:
-    """Pixels (H, W, 3), uint8 or in 0..1, as a PNG file; no side longer than `most`."""
+def image_file(pixels: NDArray[Any], most: int | None = None, kind: str = "png") -> bytes:
+    """Pixels (H, W, 3), uint8 or in 0..1, as a PNG or WebP file; no side longer than `most`."""
     picture = Image.fromarray(whole_pixels(pixels))
     if most is not None:
         picture.thumbnail((most, most))
     out = io.BytesIO()
-    picture.save(out, "PNG")
+    picture.save(out, kind, **({"quality": 90, "method": 6} if kind == "webp" else {}))
     return out.getvalue()
+
+
+def png(pixels: NDArray[Any], most: int | None = None) -> bytes:
+    """Pixels (H, W, 3), uint8 or in 0..1, as a PNG file; no side longer than `most`."""
+    return image_file(pixels, most)

@@ -1,4 +1,4 @@
-"""Diagnostics: what a user should know before trusting a map, in sentences."""
+"""Maps: the change of the score where a color is painted, with errors and what to know of them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -67,10 +67,15 @@ class Maps(ArrayEq):
         )
 
     def __getitem__(self, fill: str) -> NDArray[np.float32]:
-        """The values (H, W) of the map of one fill, by its name."""
-        if fill not in self.names:
+        """The values (H, W) of the map of one fill, by its name; capitals do not matter."""
+        lowered = [name.lower() for name in self.names]
+        if str(fill).lower() not in lowered:
             raise InputError(f"There is no map of {fill!r}: there are {', '.join(self.names)}.")
-        return np.asarray(self.values[self.names.index(fill)])
+        return np.asarray(self.values[lowered.index(str(fill).lower())])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The values (K, H, W), for NumPy and what builds on it."""
+        return np.array(self.values, dtype, copy=copy)
 
     @property
     def relative_error(self) -> float:

@@ -79,6 +79,10 @@ class Masks(ArrayEq):
     cells: NDArray[np.uint8]  # (N, h + 2, w + 2); 0 keeps, k paints fill k
     shifts: NDArray[np.int64]  # (N, 2) rows and columns of pixels, each smaller than a cell
 
+    def __repr__(self) -> str:
+        down, across = self.cells.shape[1:]
+        return f"<Masks: {len(self):,} of {down} x {across} cells>"
+
     def __len__(self) -> int:
         return len(self.cells)
 

@@ -120,6 +120,9 @@ class Curve(ArrayEq):
     step: float  # share of the pixels changed at once
     fill: str
 
+    def __repr__(self) -> str:
+        return f"<Curve: {self.line()}>"
+
     @property
     def shares(self) -> NDArray[np.float64]:
         """Of the pixels changed, at each score."""

@@ -20,7 +20,7 @@ from .config import (
     IntOrAuto,
     RunConfig,
     RunKeywords,
-    check_n_masks,
+    check_limits,
     whole_chunks,
 )
 from .errors import ExplanationError, InputError
@@ -207,7 +207,7 @@ def grow(
     With n_masks="auto" until the relative error of the map of `target` is below `tolerance`, or
     `max_masks` are reached; `explanation.stop_reason` then says which.
     """
-    check_n_masks(n_masks, tolerance, max_masks)
+    check_limits(n_masks=n_masks, tolerance=tolerance, max_masks=max_masks)
     explanation.check_room(most_masks(n_masks, max_masks))
     model = model_of(explanation, model)
     canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)

@@ -40,6 +40,10 @@ class Gallery(ArrayEq):
     embeddings: NDArray[np.float32]  # (n, D)
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        n, size = self.embeddings.shape
+        return f"<Gallery: {n:,} images, embeddings of {size:,} numbers>"
+
     def index(self, path: Path) -> int:
         """Where an image of the gallery stands, by its path, its name or its content."""
         if path in self.paths:
@@ -69,6 +73,9 @@ class Match:
     path: Path
     distance: float
     rank: int  # 1: the nearest in the gallery
+
+    def __repr__(self) -> str:
+        return f"<Match: {self.path}, rank {self.rank}, distance {self.distance:.3g}>"
 
 
 def open_gallery(

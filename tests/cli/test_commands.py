@@ -33,7 +33,7 @@ def test_explain_writes_a_record_a_picture_and_a_summary(image, capsys):
     run("explain", image, "--model", "demo", "--n-masks", 128)
     folder = image.with_name("stop.png.mcrise")
     written = sorted(path.name for path in folder.iterdir())
-    assert written == ["maps.png", "regions.png", "run.npz", "summary.json"]
+    assert written == ["explanation.png", "maps.png", "run.npz", "summary.json"]
     assert mcrise.load(folder).n_masks == 128
     with Image.open(folder / "maps.png") as picture:
         assert picture.width > 800

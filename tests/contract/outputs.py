@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 from click.testing import CliRunner
-from internals import SIGNS, Jobs, Storage, cli, create_app
+from internals import SIGNS, JobQueue, Storage, cli, create_app
 from PIL import Image
 from pyarrow.parquet import ParquetFile
 from starlette.testclient import TestClient
@@ -250,7 +250,7 @@ def audit_outputs(folder):
 
 def http_outputs(folder):
     """Routes, and what those that answer JSON answer; needs the audit."""
-    jobs = Jobs(folder / "jobs", {"demo": mcrise.load_model("demo")})
+    jobs = JobQueue(folder / "jobs", {"demo": mcrise.load_model("demo")})
     app = create_app(jobs, audit=Storage(folder / "audit"))
     try:
         with TestClient(app, base_url="http://127.0.0.1:8700") as client:
@@ -278,10 +278,11 @@ def answers(client):
     repainted = answer(client.post(f"{job}/whatif", content=mask.tobytes()))
     listed = answer(client.get("/api/jobs"))
     found = {
-        "about": [answer(client.get("/api/about"))],
+        "info": [answer(client.get("/api/info"))],
         "health": [answer(client.get("/api/health"))],
         "job": [{**one, **dict.fromkeys(PASSING)} for one in (submitted, now, *listed)],
-        "cards": [answer(client.get(f"/api/cards?ids={submitted['id']}"))],
+        "summaries": [answer(client.get(f"/api/summaries?ids={submitted['id']}"))],
+        "overview": [answer(client.get("/api/overview"))],
         "record": [about],
         "reading": [reading],
         "trials": [tried],

@@ -5,6 +5,7 @@ import inspect
 import json
 import sys
 import textwrap
+import typing
 
 from click.testing import CliRunner
 from internals import cli
@@ -29,6 +30,7 @@ def described(module, name):
         yield from class_lines(name, thing)
     elif callable(thing):
         yield from signature(name, source_tree(thing))
+        yield from keyword_lines(thing)
     else:
         yield f"{name}: {type(thing).__name__}"
     yield ""
@@ -77,6 +79,21 @@ def signature(name, function, indent="", own=False):
         return [whole]
     parts = [f"{indent}    {part}," for part in parameters(arguments)]
     return [f"{indent}{name}(", *parts, f"{indent}){result}"]
+
+
+def keyword_lines(function):
+    """What a function takes by `**settings: Unpack[...]`, each with its type."""
+    for one in function.__annotations__.values():
+        if typing.get_origin(one) is typing.Unpack:
+            yield from typed_dict_lines(typing.get_args(one)[0])
+
+
+def typed_dict_lines(kind):
+    for base in kind.__orig_bases__:
+        if base is not typing.TypedDict:
+            yield from typed_dict_lines(base)
+    for node in source_tree(kind).body:
+        yield from (line for _, lines in member_lines(node) for line in lines)
 
 
 def parameters(arguments):

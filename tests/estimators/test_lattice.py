@@ -15,12 +15,13 @@ from mcrise.estimators import lattice
 from mcrise.estimators.lattice import raster_of
 from mcrise.explanation import Explanation
 from mcrise.images import Geometry, View, downsample, touched_blocks
+from mcrise.interpretation.findings import Findings
 from mcrise.interpretation.regions import dilate, interpret
-from mcrise.interpretation.trials import try_findings
 from mcrise.masks import CHUNK, Plan, draw
 from mcrise.models.provenance import UNKNOWN
+from mcrise.output.figure import plot_explanation
 from mcrise.output.html import Chapter, render
-from mcrise.output.plots import plot_maps, plot_regions
+from mcrise.output.plots import plot_maps
 from mcrise.output.web_maps import pack
 from planted import draw_many, estimated
 
@@ -113,7 +114,7 @@ def test_what_follows_the_calls_takes_memory_for_a_few_maps_only():
     maps = [explanation.maps(0, estimator) for estimator in ("paper", "smooth")]
     reading = interpret(explanation, 0)
     plot_maps(maps)
-    plot_regions([try_findings(explanation, reading)])
+    plot_explanation(explanation, Findings(0, "class 0", ()))
     pack(reading.maps, explanation.plan.grid)
     render([Chapter("a", explanation, [0])])
     peak = tracemalloc.get_traced_memory()[1]
@@ -144,15 +145,15 @@ def test_a_report_of_a_large_picture_says_that_it_shows_fewer_pixels():
 THREADS = """
 import zlib
 from test_lattice import planted_record
-from mcrise.interpretation.regions import read_maps
+from mcrise.interpretation.regions import interpret
 record = planted_record((96, 96), 1024, n_classes=43)
 maps = [record.maps(target, "smooth") for target in range(3)]
-print([zlib.crc32(m.values.tobytes() + m.se.tobytes()) for m in maps], read_maps(record, 0).limit)
+print([zlib.crc32(m.values.tobytes() + m.se.tobytes()) for m in maps], interpret(record, 0).limit)
 """
 
 
 def test_smooth_is_the_same_to_the_bit_whatever_the_number_of_blas_threads():
-    path = [str(Path(__file__).parents[1]), *sys.path]
+    path = [str(Path(__file__).parent), str(Path(__file__).parents[1]), *sys.path]
     found = {
         subprocess.run(
             [sys.executable, "-c", f"import sys; sys.path[:0] = {path!r}\n{THREADS}"],

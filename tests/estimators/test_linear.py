@@ -280,7 +280,7 @@ def test_the_error_of_rise_is_relative_to_what_differs_in_its_map_not_to_its_lev
     """Against E[score] - p mean_k E[score | k] - E[score | kept], by the centered maps of many."""
     model, image = PatchModel(slice(2, 14), slice(2, 14)), np.zeros((24, 24, 3), np.uint8)
     image[..., 0] = 255
-    asked = {"mask_prob": mask_prob, "grid": 4, "scores": "any", "fills": "blue,black"}
+    asked = {"mask_prob": mask_prob, "grid": 4, "score_kind": "any", "fills": "blue,black"}
     many = mcrise.explain(image, model, n_masks=8192, seed=9, **asked)
     exact = many.scores_of(0).mean() - mask_prob * many.maps(0, "centered").values.mean(axis=0)
     real, told = [], []

@@ -144,7 +144,7 @@ def test_an_onnx_file_gives_the_maps_of_the_function_it_computes(made, tmp_path)
 
 def test_another_output_is_taken_by_name(tmp_path):
     path = onnx_file(tmp_path / "model.onnx", outputs=("features", "scores", "logits"))
-    model = load_model(path, name="logits", scores="any")
+    model = load_model(path, name="logits", score_kind="any")
     image = photo(16, 24)[None]
     np.testing.assert_allclose(model(image), logits(unit_float(image)), atol=1e-5)
     with pytest.raises(InputError, match="no output 'score': it has features, scores, logits"):
@@ -154,10 +154,10 @@ def test_another_output_is_taken_by_name(tmp_path):
 def test_scores_of_one_pixel_are_scores_but_larger_pictures_are_not(tmp_path):
     path = onnx_file(tmp_path / "model.onnx", outputs=("means", "features"))
     image = photo(16, 24)[None]
-    answer = load_model(path, scores="any")(image)
+    answer = load_model(path, score_kind="any")(image)
     np.testing.assert_allclose(answer @ WEIGHTS, logits(unit_float(image)), atol=1e-5)
     with pytest.raises(mcrise.ModelError, match=r"shape \(1, 4, 7, 11\), but \(1, number of"):
-        load_model(path, name="features", scores="any")(image)
+        load_model(path, name="features", score_kind="any")(image)
 
 
 def test_logits_become_probabilities_with_softmax(tmp_path):
@@ -338,7 +338,10 @@ def test_labels_name_the_classes_of_the_maps(tmp_path):
         ("[input]\nfilter = 'box'", "one of nearest, bilinear"),
         ("[input]\nlayout = 'HWC'", "must be NCHW or NHWC"),
         ("[input]\nchannels = 'gbr'", "must be one of rgb, bgr"),
-        ("[output]\nscores = 'logit'", "must be one of probability, independent, similarity, any"),
+        (
+            "[output]\nscore_kind = 'logit'",
+            "must be one of probability, independent, similarity, any",
+        ),
         ("[output]\nsoftmax = 'yes'", "true or false is needed"),
         ("[output]\nlabels = [1, 2, 3]", "a list of names"),
         ("[output]\nlabels = 'none.txt'", r"none.txt cannot be read \(No such file"),
@@ -426,7 +429,7 @@ def test_every_way_to_bring_a_model_gives_the_same_maps(torch_files, tmp_path, i
     importable("nets", NET)
     importable(
         "functions",
-        "from test_runtimes import scores\nclass Named:\n    scores = staticmethod(scores)\n",
+        "from test_load_model import scores\nclass Named:\n    scores = staticmethod(scores)\n",
     )
     ways = {
         "onnx": load_model(onnx_file(tmp_path / "net.onnx"), mean=MEAN, std=STD),
@@ -477,7 +480,7 @@ def test_the_identity_of_a_named_callable_changes_with_its_file(importable):
 def test_a_named_model_of_ours_keeps_its_input_and_takes_labels(importable):
     importable(
         "ours",
-        "import mcrise\nfrom test_runtimes import logits\n"
+        "import mcrise\nfrom test_load_model import logits\n"
         "model = mcrise.Model(logits, dtype='float32', gain=(1 / 255,) * 3)\n",
     )
     model = load_model("ours:model", softmax=True, labels=["a", "b", "c"])
@@ -582,7 +585,7 @@ def test_pickled_modules_are_refused_unopened(suffix, tmp_path, monkeypatch, cap
     with pytest.raises(InputError, match="pickled modules are not opened"):
         load_model(tmp_path / f"net{suffix}")
     assert not (tmp_path / "it ran").exists()
-    assert not caplog.explanations  # torch would log a traceback beside our sentence
+    assert not caplog.records  # torch would log a traceback beside our sentence
 
 
 def test_the_page_on_models_shows_every_setting_and_only_those():

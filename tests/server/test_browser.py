@@ -104,7 +104,7 @@ def move_to(page, selector, row, column, size):
 
 
 def numbers(page, selector):
-    """The values and 95 % margins shown as bars, by color."""
+    """The values and 95% margins shown as bars, by color."""
     names = page.locator(f"{selector} .bar .name").all_inner_texts()
     texts = page.locator(f"{selector} .bar .number").all_inner_texts()
     read = [[float(part) for part in re.sub("−", "-", t).split("±")] for t in texts]
@@ -161,8 +161,8 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             # A first map before the job has finished, then the final one.
             caption = page.locator("#stage .map figcaption").first
             expect(caption).to_contain_text("128 masks", timeout=SECONDS)
-            expect(page.locator("#state")).to_contain_text("running 25 % · 128 masks")
-            expect(page).to_have_title(re.compile("^25 % my sign.png"))
+            expect(page.locator("#state")).to_contain_text("running 25% · 128 masks")
+            expect(page).to_have_title(re.compile("^25% my sign.png"))
             first = drawn(page)
             held.go.set()
             expect(page.locator("#state")).to_contain_text("done · 512", timeout=SECONDS)
@@ -172,7 +172,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
 
             # Pointing shows the record's own numbers, for another class and estimator too.
             (job,) = jobs.all()
-            assert job.order.name == "my sign.png"
+            assert job.job_request.name == "my sign.png"
             explanation = mcrise.load(jobs.job_files.record_path(job.id))
             assert_numbers_of(page, explanation.maps("stop"), 40, 50)
             expect(page.locator("#pending")).to_contain_text("Not established")
@@ -202,7 +202,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             for region in page.locator(":is(#stage, #colors) .region:not(.under)").all():
                 expect(region).to_have_attribute("d", re.compile("^M"))
             expect(page.locator("#colors .panel[aria-pressed=true]")).to_contain_text("blue")
-            page.get_by_role("button", name="Try it").click()
+            page.get_by_role("button", name="Test").click()
             expect(page.locator(".verdict")).to_contain_text("0.89 → ")
             assert jobs.models.n_images > asked
 
@@ -296,10 +296,10 @@ def test_no_two_controls_of_a_screen_have_the_same_name(bench, page, first):
     page.keyboard.press("b")
     expect(page.locator("#odds .number").first).to_contain_text("→")
     names["whatif"] = page.evaluate(NAMES)
-    page.goto(f"{address}#collection")
+    page.goto(f"{address}#overview")
     expect(page.locator("#gallery .says").first).not_to_be_empty()
     page.locator("#jobs input").first.check()
-    names["collection"] = page.evaluate(NAMES)
+    names["overview"] = page.evaluate(NAMES)
     page.keyboard.press("n")
     names["new"] = page.evaluate(NAMES)
     jobs.delete(again.id)
@@ -451,7 +451,7 @@ def world(tmp_path_factory):
 
 @pytest.fixture
 def first(world):
-    return next(job for job in world[1].all() if job.order.name == "red/0.png").id
+    return next(job for job in world[1].all() if job.job_request.name == "red/0.png").id
 
 
 @pytest.fixture
@@ -623,8 +623,8 @@ def test_an_unknown_or_deleted_job_says_so_and_leads_on(bench, page):
     page.goto(f"{bench[0]}#image/0123456789abcdef")
     expect(page.locator("#missing h1")).to_have_text("This explanation is not here")
     expect(page.locator("#image")).to_be_hidden()
-    page.get_by_role("link", name="See the collection").click()
-    expect(page.locator("#collection-title")).to_be_visible()
+    page.get_by_role("link", name="Open the overview").click()
+    expect(page.locator("#overview-title")).to_be_visible()
     assert all("404" in one for one in wrong)
     wrong.clear()
 
@@ -672,7 +672,7 @@ def test_what_was_done_to_a_picture_is_told(bench, page):
 
 def test_news_of_jobs_leave_the_focus_where_it_is(bench, page, first):
     address, jobs = bench
-    page.goto(f"{address}#collection")
+    page.goto(f"{address}#overview")
     link = page.locator(f"#jobs li[data-key='{first}'] a")
     link.focus()
     job = ask_and_wait(jobs, "newer.png", n_masks=64)
@@ -713,7 +713,7 @@ def test_a_deleted_job_can_be_had_back(bench, page):
     job = ask_and_wait(jobs, "precious.png", n_masks=64)
     opened(page, address, job.id)
     page.click("#delete")
-    expect(page.locator("#collection")).to_be_visible()
+    expect(page.locator("#overview")).to_be_visible()
     expect(page.locator("#jobs .name", has_text="precious.png")).to_have_count(0)
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#picture-name")).to_have_text("precious.png")
@@ -726,7 +726,7 @@ def test_a_deleted_job_can_be_had_back(bench, page):
 def test_each_deletion_can_be_undone_though_another_follows(bench, page):
     address, jobs = bench
     made = [ask_and_wait(jobs, name, n_masks=64) for name in ("one.png", "two.png")]
-    page.goto(f"{address}#collection")
+    page.goto(f"{address}#overview")
     for job in made:
         page.locator(f"#jobs li[data-key='{job.id}'] input").check()
         page.click("#delete-selected")
@@ -827,7 +827,7 @@ def test_while_pictures_wait_in_the_tab_the_page_can_be_used(page, tmp_path):
             sending = page.locator("#sending")
             expect(sending).to_have_text("3 pictures wait in this tab: keep it open.")
             expect(page.locator("#new-dialog")).to_be_hidden()
-            expect(page.locator("#collection")).to_be_visible()
+            expect(page.locator("#overview")).to_be_visible()
             page.evaluate(
                 """() => { window.told = []; const place = document.getElementById("toast");
                   new MutationObserver(() => told.push(place.textContent))
@@ -846,7 +846,7 @@ def test_while_pictures_wait_in_the_tab_the_page_can_be_used(page, tmp_path):
             refused_again()
             assert page.evaluate("told")[:1] == ["Deleted other.png.Undo"]
             gate.set()
-            wait(lambda: {*names} <= {job.order.name for job in jobs.all()})
+            wait(lambda: {*names} <= {job.job_request.name for job in jobs.all()})
             expect(sending).to_be_empty()
             assert not any("wait" in words for words in page.evaluate("told"))
             assert page.url.endswith(f"#image/{done.id}")
@@ -869,12 +869,33 @@ def test_what_cannot_be_taken_stays_in_the_list_and_the_rest_is_sent(bench, page
     expect(page.locator("#problem")).to_contain_text("1 of 3 could not be taken: broken.png: ")
     expect(page.locator("#previews .name")).to_have_text(["broken.png"])
     expect(page.locator("#previews .problem")).not_to_be_empty()
-    sent = [job for job in jobs.all() if job.order.name in ("first.png", "last.png")]
+    sent = [job for job in jobs.all() if job.job_request.name in ("first.png", "last.png")]
     assert len(sent) == 2
     expect(page.locator("#explain")).to_be_focused()
     page.goto("about:blank")
     for job in sent:
         jobs.delete(job.id)
+    page.wrong.clear()  # the browser tells of the request that was refused
+
+
+def test_a_full_server_offers_the_oldest_jobs_for_deletion(page, tmp_path):
+    (tmp_path / "a.png").write_bytes(color_picture(0))
+    with serving(tmp_path / "data", MODELS) as (address, jobs):
+        old, new = (ask_and_wait(jobs, name, n_masks=64) for name in ("old.png", "new.png"))
+        jobs.quota.count([old.id, new.id])
+        jobs.quota.most_bytes = jobs.quota.n_bytes
+        page.goto(address)
+        page.click("#new")
+        page.set_input_files("#file", tmp_path / "a.png")
+        page.click("#explain")
+        expect(page.locator("#problem")).to_contain_text("Delete the oldest (old.png: ")
+        page.get_by_role("button", name="Delete the oldest job").click()
+        expect(page.locator("#jobs .name")).to_have_text(["new.png"])
+        expect(page.get_by_role("button", name="Undo")).to_be_focused()
+        page.goto("about:blank")
+        wait(lambda: old.id not in jobs.jobs)
+        assert new.id in jobs.jobs
+    assert all("507" in one for one in page.wrong)
     page.wrong.clear()  # the browser tells of the request that was refused
 
 
@@ -899,7 +920,7 @@ def test_signs_stand_beside_files_and_what_is_left_out_is_named(bench, page, tmp
     assert "colors=teal&" in sent.value.url
     expect(page.locator("#picture-name")).to_have_text("a.png")
     page.goto("about:blank")
-    (job,) = [job for job in bench[1].all() if job.order.name == "a.png"]
+    (job,) = [job for job in bench[1].all() if job.job_request.name == "a.png"]
     bench[1].delete(job.id)
 
 
@@ -926,7 +947,7 @@ def test_keys_go_from_image_to_image_compare_and_swap(bench, page, first):
 
 def test_an_image_left_while_its_maps_come_leaves_the_next_one_whole(bench, page, first):
     """The maps of the one come while nothing is known of the other yet."""
-    (other,) = [job.id for job in bench[1].all() if job.order.name == "green/1.png"]
+    (other,) = [job.id for job in bench[1].all() if job.job_request.name == "green/1.png"]
     page.add_init_script(f"""
       const now = window.fetch, late = {{ "/{first}/maps": 500, "/{other}$": 1500 }};
       window.fetch = async (...given) => {{
@@ -949,7 +970,7 @@ def test_a_record_whose_model_is_gone_can_still_be_read(page, tmp_path):
         opened(page, address, job.id)
         expect(page.locator(".finding").first).to_be_visible()
         expect(page.locator("#to-whatif")).to_be_disabled()
-        expect(page.get_by_role("button", name="Try it")).to_have_count(0)
+        expect(page.get_by_role("button", name="Test")).to_have_count(0)
         expect(page.locator("#more")).to_be_hidden()
 
 
@@ -969,14 +990,14 @@ def test_where_the_connection_is_lost_what_is_there_stays(bench, page, first):
 
 def test_two_images_are_compared_with_their_difference(bench, page):
     address, jobs = bench
-    page.goto(f"{address}#collection")
+    page.goto(f"{address}#overview")
     for name in ("red/0.png", "green/1.png"):
         page.get_by_role("checkbox", name=f"Select {name}").check()
     page.click("#compare-selected")
     expect(page.locator("#colors h3").nth(2)).to_have_text("difference")
     expect(page.locator("#stage figure")).to_have_count(5)  # two pictures, two maps, difference
     one, other = (
-        next(job for job in jobs.all() if job.order.name == name)
+        next(job for job in jobs.all() if job.job_request.name == name)
         for name in ("green/1.png", "red/0.png")
     )
     if f"image/{other.id}" in page.url:
@@ -1039,7 +1060,7 @@ def test_a_matrix_of_many_colors_scrolls_inside_its_card_and_keeps_its_classes(p
         for k in (0, 1):
             jobs.submit(JobRequest("center", f"{COLORS[k]}/{k}.png", config), color_picture(k))
         wait(lambda: all(job.state == "done" for job in jobs.all()))
-        page.goto(f"{address}#collection")
+        page.goto(f"{address}#overview")
         matrix = page.locator(".matrix")
         expect(matrix).to_be_visible()
         assert matrix.evaluate("e => e.scrollWidth - e.clientWidth") > 100
@@ -1055,7 +1076,7 @@ def test_a_matrix_of_five_colors_fits_though_the_names_of_classes_are_long(page,
     with served(page, tmp_path, {"center": Model(center_color, labels=labels)}) as (address, jobs):
         for k in (0, 1):
             ask_and_wait(jobs, f"{k}.png", k, n_masks=64)
-        page.goto(f"{address}#collection")
+        page.goto(f"{address}#overview")
         expect(page.locator(".matrix .cell.name")).to_have_count(2)
         wide, room = page.locator(".matrix").evaluate("e => [e.scrollWidth, e.clientWidth]")
         assert wide <= room
@@ -1145,11 +1166,11 @@ def test_what_is_chosen_below_is_brought_into_view_and_the_focus_stays(bench, pa
     said.press("Enter")
     expect(picture).to_be_in_viewport(ratio=0.5)
     expect(said).to_be_focused()
-    trial = page.get_by_role("button", name="Try it").last
+    trial = page.get_by_role("button", name="Test").last
     key = trial.evaluate("button => button.closest('li').dataset.key")
     trial.press("Enter")
     finding = page.locator(f".finding[data-key='{key}']")
-    expect(finding.get_by_role("button", name="Try it")).to_have_count(0)
+    expect(finding.get_by_role("button", name="Test")).to_have_count(0)
     expect(finding.locator(".said")).to_be_focused()
     page.get_by_role("button", name="Paint it myself").press("Enter")
     expect(picture).to_be_in_viewport(ratio=0.5)
@@ -1166,7 +1187,7 @@ def test_what_is_chosen_below_is_brought_into_view_and_the_focus_stays(bench, pa
     assert number == 'counter(finding) "."'  # what is not established goes by it
 
 
-# ---- the collection
+# ---- the overview
 
 
 AUDIT = {
@@ -1181,7 +1202,7 @@ def test_an_audit_is_linked_to_with_jobs_and_without(page, tmp_path):
     def with_audit(route):
         route.fulfill(json={**route.fetch().json(), "audit": True})
 
-    page.route(re.compile("/api/about$"), with_audit)
+    page.route(re.compile("/api/info$"), with_audit)
     page.route(re.compile("/api/audit$"), lambda route: route.fulfill(json=AUDIT))
     with served(page, tmp_path, MODELS) as (address, jobs):
         page.goto(address)
@@ -1189,10 +1210,10 @@ def test_an_audit_is_linked_to_with_jobs_and_without(page, tmp_path):
         expect(page.locator("#welcome h1")).to_be_visible()
         expect(link).to_have_attribute("href", "/audit.html")
         ask_and_wait(jobs, "no such class/0.png")
-        page.goto(f"{address}#collection")
+        page.goto(f"{address}#overview")
         page.reload()
         expect(page.get_by_role("link", name="Audit signs")).to_be_visible()
-        expect(page.locator("#collection-count")).to_contain_text(
+        expect(page.locator("#overview-count")).to_contain_text(
             "no class of the model is called “no such class”"
         )
         expect(link).to_be_visible()
@@ -1218,15 +1239,15 @@ def test_what_colors_do_is_averaged_for_each_model_apart(page, tmp_path):
         for model in MODELS:
             for i in range(3):
                 ask_and_wait(jobs, f"red/{i}.png", n_masks=64, model=model, seed=i)
-        page.goto(f"{address}#collection")
-        rows = page.locator("#collection-matrix tbody .name")
+        page.goto(f"{address}#overview")
+        rows = page.locator("#overview-matrix tbody .name")
         expect(rows).to_have_text(["red · center", "red · corner"])
         expect(page.get_by_label("Class", exact=True)).to_contain_text("red (6)")
-        expect(page.locator("#collection-means")).to_be_hidden()
+        expect(page.locator("#overview-means")).to_be_hidden()
         said = page.locator("#gallery .what").all_inner_texts()
         assert sorted(said) == ["center"] * 3 + ["corner"] * 3
         rows.nth(1).click()
-        expect(page.locator("#collection-count")).to_have_text("3 images")
+        expect(page.locator("#overview-count")).to_have_text("3 images")
         expect(page.locator("#means-title")).to_have_text("Mean maps of red, 3 images")
         expect(page.get_by_label("Model", exact=True)).to_have_value("corner")
         expect(rows).to_have_text(["red"])
@@ -1235,11 +1256,11 @@ def test_what_colors_do_is_averaged_for_each_model_apart(page, tmp_path):
 def test_two_classes_that_are_compared_say_why_nothing_is_tried(page, world):
     address, jobs = world
     page.goto(f"{address}#image/{ask_and_wait(jobs, seed=77).id}")
-    expect(page.get_by_role("button", name=re.compile("^Try it: ")).first).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("^Test: ")).first).to_be_visible()
     page.fill("#against", "green")
     page.press("#against", "Tab")
     expect(page.locator("#pending")).to_contain_text("read, not tried")
-    expect(page.get_by_role("button", name=re.compile("^Try it: "))).to_have_count(0)
+    expect(page.get_by_role("button", name=re.compile("^Test: "))).to_have_count(0)
 
 
 def test_200_images_are_filtered_to_the_wrong_ones_of_a_class(page, tmp_path):
@@ -1251,14 +1272,14 @@ def test_200_images_are_filtered_to_the_wrong_ones_of_a_class(page, tmp_path):
             for i in range(n_images)
         ]  # every tenth is of the other color: 20 wrong ones, all called red
         wait(lambda: all(job.state == "done" for job in made))
-        page.goto(f"{address}#collection")
-        expect(page.locator("#collection-count")).to_have_text("200 images · 20 wrong")
+        page.goto(f"{address}#overview")
+        expect(page.locator("#overview-count")).to_have_text("200 images · 20 wrong")
         for item in page.locator("#gallery li").all()[:20]:  # outliers first
             expect(item).to_have_class("wrong")
         matrix = page.locator(".matrix").evaluate("e => [e.scrollWidth, e.clientWidth]")
         assert matrix[0] <= matrix[1]  # five colors have room at 1280 pixels
         page.get_by_role("button", name=re.compile("^red, green: ")).click()  # a cell of the matrix
-        expect(page.locator("#collection-count")).to_contain_text("100 of 200 images")
+        expect(page.locator("#overview-count")).to_contain_text("100 of 200 images")
         expect(page.locator("#means-title")).to_have_text("Mean maps of red, 100 images")
         page.go_back()
         assert page.locator(".dot.wrong").count() == 20
@@ -1267,11 +1288,11 @@ def test_200_images_are_filtered_to_the_wrong_ones_of_a_class(page, tmp_path):
         page.mouse.down()
         page.mouse.move(box["x"] + 0.98 * box["width"], box["y"] + 0.9 * box["height"])
         page.mouse.up()
-        expect(page.locator("#collection-count")).to_contain_text("20 of 200 images")
+        expect(page.locator("#overview-count")).to_contain_text("20 of 200 images")
         page.get_by_role("button", name="Show all").click()
         page.get_by_role("button", name="red", exact=True).click()
         page.get_by_label("Answers").select_option("wrong")
-        expect(page.locator("#collection-count")).to_contain_text("20 of 200 images")
+        expect(page.locator("#overview-count")).to_contain_text("20 of 200 images")
         expect(page.locator("#gallery li")).to_have_count(20)
         for words in page.locator("#gallery .what").all_inner_texts():
             assert words == "is red"

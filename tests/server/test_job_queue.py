@@ -9,6 +9,7 @@ import sqlite3
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,10 @@ from mcrise.masks import CHUNK
 from mcrise.models.model import Model
 from mcrise.server.job_queue import JobQueue, JobRequest, QueueFull
 from mcrise.server.models import NotServed
-from mcrise.server.quota import Retention
-from mcrise.server.schemas import UnknownJob, parse_request
+from mcrise.server.quota import Quota, StorageFull
+from mcrise.server.schemas import Job, UnknownJob, parse_request
 from mcrise.server.store import StorageError
+from mcrise.server.uploads import MOST_MASKS
 from planted import PatchModel, photo
 
 PLANTED = PatchModel(slice(4, 12), slice(4, 12))
@@ -83,11 +85,11 @@ def opened(tmp_path):
 
 
 def wait(jobs, condition):
-    for _ in range(2000):
-        if condition():
-            return
+    limit = time.monotonic() + 60
+    while not condition():
+        states = [(job.state, job.n_masks, job.note) for job in jobs.all()]
+        assert time.monotonic() < limit, states
         threading.Event().wait(0.005)
-    raise AssertionError([(job.state, job.n_masks, job.note) for job in jobs.all()])
 
 
 def undisturbed(n_masks, **options):
@@ -110,14 +112,14 @@ def test_something_can_be_seen_before_a_pilot_has_settled_and_changes_nothing(op
     jobs = opened(gate)
     job = jobs.submit(JobRequest("planted", config=RunConfig(n_masks=CHUNK)), PICTURE)
     gate.let(1 + CHUNKS)  # the untouched image and the first chunk that the pilot tries
-    wait(jobs, lambda: job.early)
+    wait(jobs, lambda: job.preview)
     early = jobs.explanation(job.id)
     assert (early.n_masks, job.n_masks) == (CHUNK, 0)
     assert early.maps(0).values.any()
     gate.let(1000)
     wait(jobs, lambda: job.state == "done")
     explanation, expected = jobs.explanation(job.id), undisturbed(CHUNK)
-    assert not job.early
+    assert not job.preview
     assert early.plan.mask_prob != explanation.plan.mask_prob  # the pilot chose another
     assert explanation.plan == expected.plan
     np.testing.assert_array_equal(explanation.scores[0], expected.scores[0])
@@ -192,6 +194,48 @@ def test_more_masks_asked_for_while_it_runs_are_done_too(opened):
     gate.let(100)
     wait(jobs, lambda: job.state == "done")
     assert job.n_masks == 192
+
+
+def test_more_masks_for_a_job_that_has_not_begun_are_added_to_those_asked_for(opened):
+    gate = Gate()
+    jobs = opened(gate)
+    first = jobs.submit(order(n_masks=64), PICTURE)
+    wait(jobs, lambda: first.state == "running")
+    waiting = jobs.submit(order(n_masks=256), PICTURE)
+    assert jobs.more(waiting.id, 64).goal == 320
+    auto = jobs.submit(order(n_masks="auto"), PICTURE)
+    with pytest.raises(mcrise.InputError, match="has not begun"):
+        jobs.more(auto.id, 64)
+    assert auto.job_request.config.n_masks == "auto"
+    jobs.delete(auto.id)
+    gate.let(1000)
+    wait(jobs, lambda: waiting.state == "done")
+    assert waiting.n_masks == 320
+
+
+def test_however_many_ask_at_once_a_job_has_no_more_masks_than_allowed(opened):
+    gate = Gate()
+    jobs = opened(gate)
+    job = jobs.pause(jobs.submit(order(n_masks=MOST_MASKS // 2), PICTURE).id)
+    refused, together = [], threading.Barrier(8)
+
+    def ask():
+        together.wait()
+        try:
+            jobs.more(job.id, MOST_MASKS // 4)
+        except mcrise.InputError as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert MOST_MASKS // 2 < job.goal <= MOST_MASKS
+    assert len(refused) == 7
+    assert "at most 100,000 masks" in refused[0]
+    jobs.delete(job.id)
+    gate.let(1000)
 
 
 def test_a_cancelled_job_ends_within_a_chunk_and_leaves_no_file(opened, tmp_path):
@@ -390,24 +434,47 @@ def test_a_number_that_another_has_taken_overwrites_nothing(opened):
     assert [row[1] for row in jobs.job_table.rows()] == [first.id]
 
 
-def test_what_is_kept_is_limited_while_a_long_job_runs(opened, monkeypatch):
-    monkeypatch.setattr("mcrise.server.job_queue.TIDY_SECONDS", 0.0)
+def test_a_full_folder_takes_no_job_and_names_the_oldest_to_delete(opened):
     gate = Gate()
-    jobs = opened(gate, retention=Retention(bytes=3 * len(PICTURE), grace=0.0))
+    jobs = opened(gate, most_bytes=3 * len(PICTURE))
     long = jobs.submit(order(n_masks=64_000), PICTURE)
     wait(jobs, lambda: long.state == "running")
-    others = [jobs.stop(jobs.submit(order(n_masks=64), PICTURE).id) for _ in range(2)]
-    assert jobs.room.n_bytes == 3 * len(PICTURE)
-    with pytest.raises(StorageError, match="keep-gb"):
+    names = ("old.png", "new.png")
+    old, new = (
+        jobs.stop(jobs.submit(replace(order(n_masks=64), name=name), PICTURE).id) for name in names
+    )
+    assert jobs.quota.n_bytes == 3 * len(PICTURE)
+    # Two: a fourth picture and a tenth of the limit need more than one; the long job is at work.
+    with pytest.raises(StorageFull, match=r"Delete the oldest \(old\.png, new\.png: .*--keep-gb"):
         jobs.submit(order(n_masks=64), PICTURE)
-    jobs.delete(others[0].id)
-    assert jobs.room.n_bytes == 2 * len(PICTURE)
-    jobs.stop(jobs.submit(order(n_masks=64), PICTURE).id)
-    jobs.room.retention = Retention(bytes=2 * len(PICTURE), grace=0.0)
-    gate.let(FIRST + 10 * CHUNKS)
-    wait(jobs, lambda: others[1].id not in jobs.jobs)  # the oldest that rests
-    assert long.state == "running"
+    assert [job.id for job in jobs.quota.to_delete(jobs.all())] == [old.id]
+    assert {long.id, old.id, new.id} == set(jobs.jobs)  # nothing goes by itself
+    jobs.delete(old.id)
+    assert jobs.quota.n_bytes == 2 * len(PICTURE)
+    jobs.submit(order(n_masks=64), PICTURE)
     jobs.delete(long.id)
+    gate.let(1000)
+
+
+def test_a_full_folder_with_jobs_at_work_only_offers_nothing_to_delete(opened):
+    gate = Gate()
+    jobs = opened(gate, most_bytes=len(PICTURE))
+    job = jobs.submit(order(n_masks=64), PICTURE)
+    with pytest.raises(StorageFull, match=r"^The jobs here take .* Serve with a larger --keep-gb"):
+        jobs.submit(order(n_masks=64), PICTURE)
+    jobs.delete(job.id)
+    gate.let(100)
+
+
+def test_the_bytes_of_a_running_job_are_counted_as_its_record_grows(opened, monkeypatch):
+    monkeypatch.setattr("mcrise.server.job_queue.COUNT_SECONDS", 0.0)
+    gate = Gate()
+    jobs = opened(gate, checkpoint_seconds=0.0)
+    job = jobs.submit(order(n_masks=64_000), PICTURE)
+    gate.let(FIRST + 10 * CHUNKS)
+    wait(jobs, lambda: jobs.quota.n_bytes > len(PICTURE))
+    assert job.state == "running"
+    jobs.delete(job.id)
     gate.let(100)
 
 
@@ -518,33 +585,15 @@ def test_answers_are_added_to_the_record_there_is_by_now_and_no_mask_is_lost(ope
     assert "a repaint" in kept.answers
 
 
-def test_what_is_too_much_goes_oldest_first_and_only_after_it_was_told(opened):
-    jobs = opened()
-    first, second = (jobs.submit(order(n_masks=64), PICTURE) for _ in range(2))
-    wait(jobs, lambda: second.state == "done")
-    jobs.room.retention = Retention(bytes=jobs.job_files.size(second.id), grace=100.0)
-    tidy_now(jobs)
-    assert first.leaves == pytest.approx(time.time() + 100, abs=20)
-    assert second.leaves is None
-    with pytest.raises(StorageError, match="keep-gb"):
-        jobs.submit(order(n_masks=64), PICTURE)
-    first.leaves = time.time() - 1
-    tidy_now(jobs)
-    assert [job.id for job in jobs.all()] == [second.id]
-    assert not jobs.job_files.record_path(first.id).exists()
-
-
-def tidy_now(jobs):
-    jobs.tidied = 0.0
-    jobs.tidy()
-
-
-def test_old_jobs_go_and_room_made_in_time_keeps_the_others():
-    jobs = [("a", 0.0, 5), ("b", 1.0, 5), ("c", 2.0, 5)]
-    assert Retention(bytes=15).too_much(jobs, 10.0) == []
-    assert Retention(bytes=9).too_much(jobs, 10.0) == ["a", "b"]
-    day = 24 * 3600
-    assert Retention(days=1, bytes=None).too_much(jobs, day + 1.5) == ["a", "b"]
+def test_the_oldest_are_offered_until_a_tenth_of_the_limit_is_free():
+    quota = Quota(None, 100)
+    jobs = [Job(name, number, order(), 0.0, "done") for number, name in enumerate("abc")]
+    quota.sizes = {"a": 5, "b": 20, "c": 60}
+    assert quota.to_delete(jobs) == []  # 85 of 100
+    assert [job.id for job in quota.to_delete(jobs, 10)] == ["a"]
+    assert [job.id for job in quota.to_delete(reversed(jobs), 11)] == ["a", "b"]
+    jobs[0].state = "running"
+    assert [job.id for job in quota.to_delete(jobs, 10)] == ["b"]
 
 
 # ---- the folder, from one version to the next
@@ -562,10 +611,10 @@ def before(tmp_path):
 def test_a_folder_of_the_version_before_opens_and_its_half_done_job_ends_as_a_new_one(before):
     half, done = before.all()
     assert (done.state, done.n_masks) == ("done", 64)
-    assert done.order == JobRequest("gtsrb", "done.png", RunConfig(n_masks=64, mask_prob=0.5))
+    assert done.job_request == JobRequest("gtsrb", "done.png", RunConfig(n_masks=64, mask_prob=0.5))
     assert (half.state, half.n_masks) == ("paused", 128)
     asked = RunConfig(n_masks=640, mask_prob=0.3, grid=(4, 4), seed=3)
-    assert half.order == JobRequest("gtsrb", "half.png", asked)
+    assert half.job_request == JobRequest("gtsrb", "half.png", asked)
     before.resume(half.id)
     wait(before, lambda: half.state in ("done", "failed"))
     assert (half.state, half.n_masks) == ("done", 640)
@@ -697,6 +746,6 @@ def test_what_is_kept_is_nothing_again_when_all_is_deleted(opened):
     jobs = opened()
     for _ in range(2):
         job = jobs.submit(order(n_masks=64), PICTURE)
-        wait(jobs, lambda job=job: job.state == "done" and jobs.room.n_bytes > len(PICTURE))
+        wait(jobs, lambda job=job: job.state == "done" and jobs.quota.n_bytes > len(PICTURE))
         jobs.delete(job.id)
-        assert jobs.room.n_bytes == 0
+        assert jobs.quota.n_bytes == 0

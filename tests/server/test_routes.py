@@ -24,7 +24,9 @@ import mcrise
 from api import generated_requests
 from mcrise import fills
 from mcrise.audits.measure import energies, half_maps
+from mcrise.audits.outliers import distances
 from mcrise.audits.run_diff import compare_runs
+from mcrise.batch.storage import Storage
 from mcrise.cli.serve import load_models
 from mcrise.config import RunConfig
 from mcrise.estimators.base import NullThreshold
@@ -34,7 +36,6 @@ from mcrise.output.web_maps import pack
 from mcrise.server.app import create_app
 from mcrise.server.cache import ResultCache
 from mcrise.server.job_queue import JobQueue, JobRequest
-from mcrise.server.routes_jobs import follow
 from mcrise.server.uploads import MOST_BYTES, Incoming, body_of
 from planted import PatchModel, photo
 from serving import sign_bytes, wait
@@ -79,28 +80,13 @@ def finished(client, jobs, **options):
 
 def test_a_script_can_post_an_image_follow_it_and_load_the_record(client, jobs, tmp_path):
     id = finished(client, jobs)
-    with client.stream("GET", f"/api/jobs/{id}/events") as stream:
-        lines = [line for line in stream.iter_lines() if line.startswith("data: {")]
-    assert json.loads(lines[0][6:])["n_masks"] == 128
+    status = client.get(f"/api/jobs/{id}").json()
+    assert (status["state"], status["n_masks"], status["preview"]) == ("done", 128, False)
     (tmp_path / "run.npz").write_bytes(client.get(f"/api/jobs/{id}/run.npz").content)
     explanation = mcrise.load(tmp_path / "run.npz")
     expected = mcrise.explain(picture(), PLANTED, n_masks=128, fills="red,blue")
     for chunk in expected.chunks:
         np.testing.assert_array_equal(explanation.scores[chunk], expected.scores[chunk])
-
-
-def test_the_state_in_which_a_job_rests_is_told_though_it_came_between_two_events(jobs):
-    async def told_before_and_after_a_pause():
-        events = follow(jobs, job.id)
-        before = await anext(events)
-        jobs.pause(job.id)
-        return before, [event async for event in events]
-
-    job = jobs.submit(JobRequest("planted", config=RunConfig(n_masks=100_000)), picture())
-    before, after = asyncio.run(told_before_and_after_a_pause())
-    assert '"state": "paused"' not in before
-    assert '"state": "paused"' in after[0]
-    assert after[-1].startswith("event: rest")
 
 
 @pytest.mark.parametrize("estimator", mcrise.estimators.ESTIMATORS)
@@ -244,20 +230,72 @@ def test_two_models_differ_on_the_page_as_diff_says(tmp_path):
     assert refused.status_code == 400
 
 
-def test_cards_tell_prediction_truth_and_mean_effects_and_leave_out_what_is_not_there(client, jobs):
+def test_summaries_tell_prediction_truth_and_mean_effects_and_leave_out_what_is_not_there(
+    client, jobs
+):
     id = finished(client, jobs, name="not_red/7.png", mask_prob=0.4)
-    told = client.get(f"/api/cards?ids={id},0123456789abcdef").json()
+    told = client.get(f"/api/summaries?ids={id},0123456789abcdef").json()
     assert list(told) == [id]
-    card, explanation = told[id], jobs.explanation(id)
+    summary, explanation = told[id], jobs.explanation(id)
     maps = explanation.maps(1, "centered")
-    assert card["truth"] == {"target": 1, "label": "not red"}
-    assert card["right"] == (explanation.resolve(None) == 1)
-    effects = [fill["effect"] for fill in card["fills"]]
+    assert summary["truth"] == {"target": 1, "label": "not red"}
+    assert summary["right"] == (explanation.resolve(None) == 1)
+    effects = [fill["effect"] for fill in summary["fills"]]
     np.testing.assert_allclose(effects, maps.values.mean(axis=(1, 2)), atol=1e-6)
-    np.testing.assert_allclose(np.mean(card["maps"], axis=(1, 2)), effects, atol=1e-4)  # 24 x 32
+    np.testing.assert_allclose(np.mean(summary["maps"], axis=(1, 2)), effects, atol=1e-4)  # 24 x 32
     # As an audit of this image would have it: of energies that two halves of the masks agree on.
     presence, color = energies(*half_maps(explanation, 1))
-    assert card["color_share"] == pytest.approx(np.clip(color / (presence + color), 0, 1))
+    assert summary["color_share"] == pytest.approx(np.clip(color / (presence + color), 0, 1))
+
+
+def test_classes_are_the_means_of_their_images_and_outliers_those_of_an_audit(client, jobs):
+    """Of seven images of one class the one that was painted elsewhere is far from the others."""
+    ids = [finished(client, jobs, name=f"not_red/{k}.png", mask_prob=0.4, seed=k) for k in range(7)]
+    assert client.get("/api/overview").json()["classes"] == []  # of those that were summarized
+    found = client.get("/api/summaries", params={"ids": ",".join(ids)}).json()
+    odd = found[ids[3]]
+    odd["maps"] = [[[-value for value in row] for row in one] for one in odd["maps"]]
+    client.app.state.summaries.answers[ids[3], "summary"] = (128, 0.0, odd)
+    answer = client.get("/api/overview").json()
+    (one,) = answer["classes"]
+    assert (one["label"], one["model"], one["n"]) == ("not red", "planted", 7)
+    assert one["accuracy"] == np.mean([summary["right"] for summary in found.values()])
+    effects = [summary["fills"][1]["effect"] for summary in found.values()]
+    assert one["effects"]["blue"] == pytest.approx(np.mean(effects))
+    maps = np.array([summary["maps"] for summary in found.values()])
+    np.testing.assert_allclose(answer["maps"]["blue"], maps[:, 1].mean(axis=0), atol=1e-5)
+    assert [(color["name"], color["n"]) for color in answer["colors"]] == [("red", 7), ("blue", 7)]
+    noise = np.array([summary["error"] ** 2 for summary in found.values()])
+    expected = dict(zip(found, distances(maps, noise), strict=True))
+    assert answer["distances"] == pytest.approx(expected)
+    assert max(expected, key=expected.get) == ids[3]
+    other = client.get("/api/overview", params={"model": "other"}).json()
+    assert (other["classes"], other["maps"], other["distances"]) == ([], None, {})
+    jobs.delete(ids[0])
+    jobs.delete(ids[1])
+    few = client.get("/api/overview").json()  # five: too few to say what is usual
+    assert (few["classes"][0]["n"], few["distances"]) == (5, {})
+
+
+def test_the_error_of_a_summary_is_that_of_its_maps(client, jobs):
+    """Twenty runs of other seeds scatter around their mean by about as much as each says."""
+    ids = [finished(client, jobs, mask_prob=0.4, seed=k) for k in range(20)]
+    found = client.get("/api/summaries", params={"ids": ",".join(ids)}).json().values()
+    maps = np.array([summary["maps"] for summary in found])
+    spread = np.sqrt(maps.var(axis=0, ddof=1).mean())
+    errors = np.sqrt(np.mean([summary["error"] ** 2 for summary in found]))
+    assert errors == pytest.approx(spread, rel=0.2)
+
+
+def test_a_full_folder_answers_with_what_can_be_deleted(client, jobs):
+    id = finished(client, jobs, name="old.png")
+    jobs.quota.most_bytes = jobs.quota.n_bytes + 1
+    answer = client.post("/api/jobs", content=picture())
+    assert answer.status_code == 507
+    assert "old.png" in answer.json()["detail"]
+    storage = client.get("/api/info").json()["storage"]
+    assert [one["id"] for one in storage["to_delete"]] == [id]
+    assert storage["bytes"] == jobs.job_files.size(id) == storage["most_bytes"] - 1
 
 
 def test_downloads_are_named_after_picture_model_and_class(client, jobs):
@@ -365,14 +403,14 @@ def test_looking_never_calls_the_model_and_painting_calls_it_once(client, jobs):
 
 def test_what_a_brief_says_can_be_asked_and_is_a_briefs_default_where_it_is_not(client, jobs):
     answer = client.post("/api/jobs", content=picture())
-    assert jobs.get(answer.json()["id"]).order == JobRequest("planted")
+    assert jobs.get(answer.json()["id"]).job_request == JobRequest("planted")
     asked = {"colors": "red,blue", "n_masks": "auto", "tolerance": 0.5, "max_masks": 128,
              "mask_prob": 0.3, "rows": 4, "columns": 6, "seed": 3, "batch_size": 16,
              "target": "not red"}  # fmt: skip
     answer = client.post("/api/jobs", params=asked, content=picture())
     job = jobs.get(answer.json()["id"])
     config = RunConfig("red,blue", (4, 6), 0.3, 3, "auto", 0.5, 128, "not red", 16)
-    assert job.order == JobRequest("planted", "picture", config)
+    assert job.job_request == JobRequest("planted", "picture", config)
     wait(lambda: job.state == "done")
     explanation = mcrise.load(jobs.job_files.record_path(job.id))
     assert (explanation.n_masks, explanation.batch_size) == (128, 16)
@@ -587,7 +625,7 @@ def test_a_record_that_is_damaged_and_a_picture_that_is_gone_are_told_in_words(c
     good, bad = finished(client, jobs), finished(client, jobs)
     jobs.job_files.record_path(bad).write_bytes(b"no record")
     jobs.job_files.held.clear()
-    assert client.get("/api/cards", params={"ids": f"{good},{bad}"}).json().keys() == {good}
+    assert client.get("/api/summaries", params={"ids": f"{good},{bad}"}).json().keys() == {good}
     assert client.get(f"/api/jobs/{bad}/record").status_code == 400
     for id in (good, bad):
         jobs.job_files.upload_path(id).unlink()
@@ -718,3 +756,22 @@ def test_an_upload_that_breaks_off_is_no_fault_of_the_server():
     with pytest.raises(HTTPException, match="broke off"):  # an answer, and no traceback in the log
         asyncio.run(body_of(request, 1000))
     assert Incoming.n_bytes == 0
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "loop", "pipe"])
+def test_an_audit_whose_files_are_gone_while_it_is_served_is_told_in_words(jobs, tmp_path, kind):
+    audit = tmp_path / "audit"
+    audit.mkdir()
+    (audit / "audit.json").write_text("{}")
+    file = audit / "figures.json"
+    if kind == "folder":
+        file.mkdir()
+    elif kind == "loop":
+        file.symlink_to(file)
+    elif kind == "pipe":
+        os.mkfifo(file)
+    app = create_app(jobs, audit=Storage(str(audit)))
+    with TestClient(app, base_url="http://127.0.0.1:8700") as client:
+        answer = client.get("/audit.html")
+    assert answer.status_code == 404
+    assert "figures.json" in answer.json()["detail"]

@@ -55,6 +55,12 @@ class AuditResult:
     n_images: int
     n_failed: int
 
+    def __repr__(self) -> str:
+        return f"<AuditResult: {self.n_images:,} images, {self.n_failed:,} failed; {self.path}>"
+
+    def __str__(self) -> str:
+        return "\n".join(self.summary)
+
 
 @dataclass(frozen=True)
 class Cost:

@@ -6,10 +6,8 @@ of the masks, whose errors are independent, so that noise does not count as sign
 """
 
 import io
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,7 @@ from ..config import RunConfig
 from ..estimators.lattice import raster_of
 from ..estimators.linear import centered, contrast, sums_at
 from ..explanation import Explanation
-from ..explanation_file import write_explanation
+from ..explanation_file import explanation_bytes
 from ..fills import Gray, Hue
 from ..images import View, unit_float, whole_pixels
 from ..interpretation.findings import Finding, Findings, Trial
@@ -138,7 +136,7 @@ def measure_image(
             "pixels": pixels_on_raster(view),
             "thumbnail": np.frombuffer(thumbnail(view), np.uint8),
         },
-        record_bytes(explanation) if keep_record else None,
+        explanation_bytes(explanation) if keep_record else None,
     )
 
 
@@ -385,10 +383,3 @@ def thumbnail(view: View) -> bytes:
     out = io.BytesIO()
     picture.save(out, "WEBP", quality=70)
     return out.getvalue()
-
-
-def record_bytes(explanation: Explanation) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.npz"
-        write_explanation(explanation, path)
-        return path.read_bytes()

@@ -50,16 +50,8 @@ def find_unlike(class_data: ClassData, info: AuditInfo) -> tuple[Outlier, ...]:
     if n < FEWEST:
         return ()
     total = class_data.maps.sum(axis=0, dtype=np.float64)
-    apart = np.array([mean_square(one - (total - one) / (n - 1)) for one in class_data.maps])
     noise = np.array([mean_square(one) for one in class_data.errors])
-    noise = noise + (noise.sum() - noise) / (n - 1) ** 2  # that of the others' mean
-    distance = np.empty(n)
-    for i in range(n):
-        others = np.arange(n) != i
-        # A score that no mask of its own flipped seems to have no noise at all, by chance.
-        own = max(noise[i], float(np.median(noise[others])))
-        usual = max(float(np.median(apart[others] - noise[others])), 0.0) + own
-        distance[i] = math.sqrt(apart[i] / usual) if usual > 0 else 1.0
+    distance = distances(class_data.maps, noise)
     far = np.log(np.maximum(distance, 1e-9))
     middle = np.median(far)
     spread = max(1.4826 * float(np.median(np.abs(far - middle))), LEAST_SPREAD)
@@ -69,6 +61,25 @@ def find_unlike(class_data: ClassData, info: AuditInfo) -> tuple[Outlier, ...]:
         for i in order
         if far[i] - middle > FAR * spread
     )
+
+
+def distances(maps: NDArray[np.floating[Any]], noise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far the maps (N, K, R, C) of each image are from the mean of the others; 1 is usual.
+
+    `noise` (N,) is the mean square error of each image's maps.
+    """
+    n = len(maps)
+    total = maps.sum(axis=0, dtype=np.float64)
+    apart = np.array([mean_square(one - (total - one) / (n - 1)) for one in maps])
+    noise = noise + (noise.sum() - noise) / (n - 1) ** 2  # that of the others' mean
+    distance = np.empty(n)
+    for i in range(n):
+        others = np.arange(n) != i
+        # A score that no mask of its own flipped seems to have no noise at all, by chance.
+        own = max(noise[i], float(np.median(noise[others])))
+        usual = max(float(np.median(apart[others] - noise[others])), 0.0) + own
+        distance[i] = math.sqrt(apart[i] / usual) if usual > 0 else 1.0
+    return distance
 
 
 def describe(

@@ -1,1 +1,15 @@
-"""batch."""
+"""The engine under studies and audits: many images, many workers, any interruption.
+
+A batch is a list of tasks, a function that does one, and a folder. The engine claims the folder,
+hands tasks to workers, takes their results in any order and writes the same bytes whoever computed
+them. Killed at any moment, the same command continues; what failed can be tried again.
+
+- `storage`: paths on this machine or in an object store.
+- `datasets`: images with labels from folders, CSV files and GTSRB.
+- `work`: what a task and a worker are.
+- `workers`: workers in this process or in several; `ray_workers`: on a Ray cluster.
+- `engine`: claiming, retries, status, resuming.
+- `tables`: Parquet in and out.
+
+`studies` and `audits` say which tasks there are and what to make of the results.
+"""

@@ -1,11 +1,11 @@
-"""The command `mcrise`: parses, calls the library and speaks once."""
+"""The command `mcrise`: parses, calls the library and prints once.
 
+Each command is a module that is imported when the command is called, so that `mcrise --help` is
+quick. `COMMANDS` lists them with the first sentence of their help.
+"""
+
+import importlib
 import os
-
-# The command draws files only, and matplotlib, which the imports below load, refuses to be loaded
-# at all where this names a backend that it does not have.
-os.environ["MPLBACKEND"] = "Agg"
-
 import signal
 import sys
 
@@ -13,45 +13,55 @@ import click
 
 from .._version import VERSION
 from ..errors import InputError, McriseError
-from .audit import audit
-from .check import check
-from .compare import compare
-from .demo import demo
-from .diff import diff
-from .explain import explain
-from .match import match
-from .measure import measure_command
 from .output import echo, install_encoding_fallback, sentence
-from .report import report
-from .serve import serve
-from .show import show
-from .study import study, study_status
-from .whatif import whatif
+
+# The command draws files only, and matplotlib refuses to be imported at all where this names a
+# backend that it does not have.
+os.environ["MPLBACKEND"] = "Agg"
+
+COMMANDS = {
+    "demo": "Explain drawn traffic signs with the embedded model; write pictures and a report.",
+    "explain": "Show which colors matter, and where, in IMAGE.",
+    "show": "Draw the maps and findings of a saved RUN again, without calling the model.",
+    "compare": "Explain why one class won over another in RUN, and what would change the decision.",
+    "whatif": "Repaint parts of the image of RUN and ask the model again.",
+    "match": "Show which colors make QUERY similar to an image of the folder GALLERY.",
+    "measure": "Measure how well the map of a RUN or an IMAGE finds what the model needs.",
+    "report": "Write one HTML file about one or several saved RUNs, without calling the model.",
+    "serve": "Show maps in the browser while they are computed.",
+    "audit": "Find which colors and places a model depends on, over the images of DATA.",
+    "diff": "Compare two audits, or two runs, BEFORE and AFTER.",
+    "check": "Test an AUDIT against rules (for CI): each holds, is violated or is undecided.",
+    "study": "Explain the images of DATA by several methods and measure how good each method is.",
+    "study-status": "Show how far the study in FOLDER is, also while it runs.",
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class LazyGroup(click.Group):
+    """Imports a command when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        own = name.replace("-", "_")
+        command: click.Command = getattr(importlib.import_module(f".{own}", __package__), own)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(VERSION, prog_name="mcrise")
 def cli() -> None:
     """Which colors, where in an image, a model's decision depends on."""
-
-
-for command in (
-    demo,
-    explain,
-    show,
-    compare,
-    whatif,
-    match,
-    measure_command,
-    report,
-    serve,
-    audit,
-    diff,
-    check,
-    study,
-    study_status,
-):
-    cli.add_command(command)
 
 
 class Ended(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""`mcrise compare`: why one class won over another, and what would change that."""
+"""`mcrise compare`: why one class won over another."""
 
 from pathlib import Path
 from typing import Any
@@ -9,17 +9,26 @@ from ..errors import InputError
 from ..explanation_file import load
 from ..interpretation.trials import compare as compare_classes
 from ..output.run_folder import RunFolder, folder_of, keeping_answers
-from .options import OWN_MODEL_HELP, estimator_option, json_option, model_options
-from .whatif import print_result
+from .options import (
+    OWN_MODEL_HELP,
+    Command,
+    estimator_option,
+    json_option,
+    model_options,
+    option,
+    out_option,
+)
+from .output import print_answer
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--target", "targets", multiple=True, help="Class wanted; give another to compare.")
-@click.option("--truth", help="The right class, compared with the predicted one.")
-@click.option("--model", "spec", help="Tries the suggestions.  " + OWN_MODEL_HELP)
+@option("--target", "targets", multiple=True,
+        help="The class that you want; give a second one to compare it with.")  # fmt: skip
+@option("--truth", metavar="CLASS", help="The right class; it is compared with the predicted one.")
+@option("--model", "spec", help="Tests the suggestions.  " + OWN_MODEL_HELP)
 @estimator_option
-@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: that of RUN]")
+@out_option("that of RUN")
 @json_option
 @model_options
 def compare(
@@ -32,10 +41,10 @@ def compare(
     as_json: bool,
     settings: dict[str, Any],
 ) -> None:
-    """Explain why one class of RUN won over another, and what would change that.
+    """Explain why one class won over another in RUN, and what would change the decision.
 
-    Give the class you want first: --target "priority road" --target "no vehicles", or --truth and
-    it is compared with the predicted one.
+    Give the class that you want first: --target "priority road" --target "no vehicles". Or give
+    --truth, which is compared with the predicted class.
     """
     from ..output.plots import plot_comparison
 
@@ -49,10 +58,10 @@ def compare(
     except InputError:
         if spec is not None:
             raise
-        model = None  # the maps need none; only the suggestions stay untried
+        model = None  # the maps need none; only the suggestions stay untested
     with keeping_answers(explanation, run):
         comparison = compare_classes(explanation, first, given, estimator, model)
     folder = RunFolder(out) if out else folder_of(run)
     picture = folder.save(plot_comparison(comparison), "compare.png")
     lines = [*comparison.lines(explanation), f"Picture: {picture}"]
-    print_result(comparison.to_json(explanation), lines, as_json)
+    print_answer(comparison.to_json(explanation), lines, as_json)

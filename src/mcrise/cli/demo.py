@@ -11,15 +11,17 @@ from ..images import png
 from ..models import load_model
 from ..output.progress import with_progress
 from ..sampling import iter_explain, last, with_trials
+from .options import Command, option
 from .output import echo
 
 N_MASKS = 1024
 
 
-@click.command()
-@click.option("--out", type=click.Path(path_type=Path), default="mcrise-demo", show_default=True)
+@click.command(cls=Command)
+@option("--out", type=click.Path(path_type=Path), default="mcrise-demo", show_default=True,
+        help="Folder of the results.")  # fmt: skip
 def demo(out: Path) -> None:
-    """Explain drawn traffic signs with the embedded model; writes pictures and a report."""
+    """Explain drawn traffic signs with the embedded model; write pictures and a report."""
     from ..output.html import Chapter, render
     from ..output.plots import plot_rise
     from ..output.run_folder import RISE, RunFolder

@@ -1,4 +1,4 @@
-"""`mcrise diff`: what depends on color more or less than before."""
+"""`mcrise diff`: two audits or two runs compared."""
 
 import json
 import os
@@ -17,27 +17,27 @@ from ..batch.storage import Storage
 from ..errors import InputError
 from ..explanation_file import load
 from ..output.run_folder import RunFolder
-from .options import estimator_option, json_option
+from .options import Command, estimator_option, json_option, option
 from .output import echo, echo_text
 
 PICTURE, TABLE = "diff.png", "diff.json"
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("before")
 @click.argument("after")
-@click.option("--target", help="Of two runs: class name or index.  [default: the predicted one]")
+@option("--target", help="For two runs: class name or index.  [default: the predicted class]")
 @estimator_option
-@click.option("--out", type=click.Path(path_type=Path), default="diff.mcrise", show_default=True,
-              help="Folder of the picture and the table.")  # fmt: skip
+@option("--out", type=click.Path(path_type=Path), default="diff.mcrise", show_default=True,
+        help="Folder of the picture and the table.")  # fmt: skip
 @json_option
 def diff(
     before: str, after: str, target: str | None, estimator: str, out: Path, as_json: bool
 ) -> None:
-    """Compare two audits, or two runs, BEFORE and AFTER: the same images under the same masks.
+    """Compare two audits, or two runs, BEFORE and AFTER.
 
-    Two audits are compared class by class and zone by zone, each image with itself; of two runs,
-    one class of the image.
+    Both must have the same images and the same masks. Two audits are compared class by class and
+    zone by zone, each image with itself; two runs of an image are compared in one class.
     """
     from ..output.plots import plot_comparison
 

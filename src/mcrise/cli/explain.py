@@ -1,4 +1,4 @@
-"""`mcrise explain`: from an image to maps and findings."""
+"""`mcrise explain`: from an image to maps and tested findings."""
 
 import json
 from collections.abc import Iterator
@@ -8,46 +8,52 @@ from typing import Any
 
 import click
 
-from ..config import RunConfig
+from ..config import FIELDS, RunConfig
 from ..errors import ExplanationError
 from ..explanation import TRIALS, Explanation
-from ..explanation_file import CHECKPOINT_SECONDS, load
+from ..explanation_file import load
 from ..interpretation.claims import join
 from ..models import load_model
 from ..output.progress import with_progress
 from ..output.run_folder import EXPLANATION, MAPS, Drawing, RunFolder, folder_of
+from ..output.terminal import print_lines
 from ..sampling import grow, last, run, trial_budget, watched, with_trials
 from .options import (
     MODEL_HELP,
+    Command,
     TrialBudget,
     json_option,
     model_options,
+    option,
+    out_option,
+    overwrite_option,
+    quiet_option,
     run_options,
+    save_every_option,
     target_options,
 )
-from .output import echo, echo_text
+from .output import echo_text
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("image", type=click.Path(path_type=Path), required=False)
-@click.option("--model", "spec", required=True, help=MODEL_HELP)
+@option("--model", "spec", required=True, help=MODEL_HELP)
 @target_options
-@click.option("--truth", help="The right class: finds a repaint that makes a wrong image right.")
+@option("--truth", metavar="CLASS",
+        help="The right class: search a repaint that makes a wrong image right.")  # fmt: skip
 @run_options()
-@click.option("--resume", type=click.Path(path_type=Path), metavar="RUN",
-              help="Continue a finished RUN instead of explaining IMAGE.")  # fmt: skip
-@click.option("--same-masks-as", type=click.Path(path_type=Path), metavar="RUN",
-              help="Paint as RUN did, to compare: its colors, grid, chance, seed, number of masks.",
-              )  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: IMAGE.mcrise]")
-@click.option("--save-every", type=float, default=CHECKPOINT_SECONDS, show_default=True,
-              metavar="SECONDS", help="Save the run this often.")  # fmt: skip
-@click.option("--trials", type=TrialBudget(), default=TRIALS, show_default=True,
-              help="Repaints that the search for findings may try; none for maps only.",
-              )  # fmt: skip
+@option("--resume", type=click.Path(path_type=Path), metavar="RUN",
+        help="Add masks to a finished RUN instead of explaining IMAGE.")  # fmt: skip
+@option("--same-masks-as", type=click.Path(path_type=Path), metavar="RUN",
+        help="Use the colors, grid, chance, seed and number of masks of RUN, to compare with it.",
+        )  # fmt: skip
+@out_option("IMAGE.mcrise")
+@save_every_option
+@option("--trials", type=TrialBudget(), default=TRIALS, show_default=True,
+        help="Repaints that the search for findings may try; none for maps only.")  # fmt: skip
 @json_option
-@click.option("--quiet", is_flag=True, help="No progress bar, no sentences.")
-@click.option("--overwrite", is_flag=True, help="Replace another run in the folder.")
+@quiet_option
+@overwrite_option
 @model_options
 def explain(
     image: Path | None,
@@ -66,10 +72,11 @@ def explain(
     overwrite: bool,
     settings: dict[str, Any],
 ) -> None:
-    """Show which colors matter where in IMAGE.
+    """Show which colors matter, and where, in IMAGE.
 
-    Writes run.npz, maps.png, explanation.png and summary.json. An unfinished run of the same plan
-    found in the folder is continued; a finished one is only drawn again.
+    Writes run.npz, maps.png, explanation.png and summary.json, and tests each finding by repainting
+    the image. The same command continues a run that was interrupted. Of a finished run it draws the
+    pictures again.
     """
     if (image is None) == (resume is None):
         raise click.UsageError("Give either an IMAGE to explain or --resume RUN to continue one.")
@@ -79,13 +86,8 @@ def explain(
     if same_masks_as:
         other = load(same_masks_as)
         config = config.like(other.plan, other.n_masks)
-    folder = (
-        RunFolder(out)
-        if out
-        else folder_of(resume)
-        if resume
-        else RunFolder(Path(f"{image}.mcrise"))
-    )
+    own = folder_of(resume) if resume else RunFolder(Path(f"{image}.mcrise"))
+    folder = RunFolder(out) if out else own
     folder.check_writable()
     file, progress = folder.file(seconds=save_every), not (quiet or as_json)
     grown: Iterator[Explanation]
@@ -111,20 +113,18 @@ def explain(
 
 
 def refuse_other_plan(config: RunConfig, same_masks_as: Path | None) -> None:
-    """A run that is continued goes on as it is."""
+    """A run that is continued keeps its masks."""
     said = {"--colors": "fills", "--grid": "grid", "--mask-prob": "mask_prob", "--seed": "seed"}
-    given = [
-        word for word, name in said.items() if getattr(config, name) != getattr(RunConfig(), name)
-    ]
+    given = [word for word, name in said.items() if getattr(config, name) != FIELDS[name].default]
     given += ["--same-masks-as"] if same_masks_as else []
     if given:
         raise click.UsageError(
-            f"A RUN that is continued is painted as it was: leave {join(given, 'and')} out."
+            f"A RUN that is continued keeps its masks: leave {join(given, 'and')} out."
         )
 
 
 def follow(grown: Iterator[Explanation], silent: bool) -> Explanation:
-    """Follow a run to its end, with a bar unless it is to be silent."""
+    """Follow a run to its end, telling whoever watches."""
     return last(grown if silent else with_progress(grown))
 
 
@@ -136,4 +136,4 @@ def print_result(drawing: Drawing, run: Path, as_json: bool, quiet: bool = False
         files = drawing.files
         drawn = {"Maps": files[MAPS], "explanation": files.get(EXPLANATION), "run": run}
         written = [f"{what}: {path}" for what, path in drawn.items() if path is not None]
-        echo(*drawing.lines(), "   ".join(written))
+        print_lines([*drawing.lines(), "   ".join(written)], drawing.fills)

@@ -14,23 +14,34 @@ from ..sampling import last, run, watched, with_trials
 from ..similarity import DISTANCES, MASK_PROB, cache_folder, digest_of, open_gallery
 from ..similarity import match as find_match
 from .explain import print_result
-from .options import estimator_option, json_option, model_options, run_options
+from .options import (
+    Command,
+    estimator_option,
+    json_option,
+    model_options,
+    option,
+    out_option,
+    overwrite_option,
+    quiet_option,
+    run_options,
+)
 from .output import echo
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("query", type=click.Path(path_type=Path))
 @click.argument("gallery", type=click.Path(path_type=Path))
-@click.option("--model", "spec", required=True, help="A model that gives embeddings.")
-@click.option("--against", type=click.Path(path_type=Path),
-              help="A file of the gallery.  [default: the nearest]")  # fmt: skip
-@click.option("--distance", type=click.Choice(DISTANCES), default="euclidean", show_default=True)
+@option("--model", "spec", required=True, help="A model that gives embeddings.")
+@option("--against", type=click.Path(path_type=Path), metavar="FILE",
+        help="Image of the gallery to compare with.  [default: the nearest]")  # fmt: skip
+@option("--distance", type=click.Choice(DISTANCES), default="euclidean", show_default=True,
+        help="Distance between embeddings.")  # fmt: skip
 @run_options(mask_prob=MASK_PROB)
 @estimator_option
-@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: QUERY.match]")
+@out_option("QUERY.match")
 @json_option
-@click.option("--quiet", is_flag=True, help="No progress bar, no sentences.")
-@click.option("--overwrite", is_flag=True, help="Replace another run in the folder.")
+@quiet_option
+@overwrite_option
 @model_options
 def match(
     query: Path,

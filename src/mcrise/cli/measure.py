@@ -10,35 +10,50 @@ import click
 from ..config import RunConfig
 from ..explanation import Explanation
 from ..explanation_file import load
-from ..metrics import METRICS, STEP, check_step, measure
+from ..metrics import METRICS, STEP, check_step
+from ..metrics import measure as measure_curves
 from ..models import load_model
 from ..models.model import Model
 from ..output.run_folder import CURVES, RunFolder, folder_of
 from ..output.run_folder import METRICS as NUMBERS
 from ..sampling import run
 from .explain import follow
-from .options import estimator_option, json_option, model_options, run_options
+from .options import (
+    Command,
+    advanced,
+    estimator_option,
+    json_option,
+    model_options,
+    one_fill,
+    option,
+    out_option,
+    quiet_option,
+    run_options,
+    target_option,
+)
 from .output import echo, echo_text
-from .whatif import one_fill
 
 
-@click.command(name="measure")
+@click.command(cls=Command)
 @click.argument("source", metavar="IMAGE|RUN", type=click.Path(path_type=Path))
-@click.option("--model", "spec", help="As for explain; of a RUN, as for whatif.  [default: demo]")
-@click.option("--target", help="Class name or index.  [default: the predicted one]")
+@option("--model", "spec",
+        help="As for explain, or the model of RUN.  [default: demo, or the ONNX file of RUN]"
+        )  # fmt: skip
+@target_option
 @estimator_option
-@click.option("--metric", "metrics", type=click.Choice(METRICS), multiple=True,
-              help="Repeat for several.  [default: all]")  # fmt: skip
-@click.option("--fill", "fill", default="black", show_default=True,
-              help="Of deletion and insertion, and of maps over all fills.")  # fmt: skip
-@click.option("--step", type=float, default=STEP, show_default=True,
-              help="Share of the pixels changed at once.")  # fmt: skip
+@option("--metric", "metrics", type=click.Choice(METRICS), multiple=True,
+        help="What to measure; repeat for several.  [default: all]")  # fmt: skip
+@option("--fill", "fill", default="black", show_default=True,
+        help="Color that deletion and insertion paint, also for maps of all colors together.",
+        )  # fmt: skip
+@advanced("--step", type=float, default=STEP, show_default=True,
+          help="Share of the pixels changed per step of a curve.")  # fmt: skip
 @run_options()
-@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: that of the run]")
+@out_option("that of the run")
 @json_option
-@click.option("--quiet", is_flag=True, help="No progress bar.")
+@quiet_option
 @model_options
-def measure_command(
+def measure(
     source: Path,
     spec: str | None,
     target: str | None,
@@ -52,11 +67,11 @@ def measure_command(
     quiet: bool,
     settings: dict[str, Any],
 ) -> None:
-    """Measure how well the map of a RUN, or of a new one of IMAGE, finds what the model needs.
+    """Measure how well the map of a RUN or an IMAGE finds what the model needs.
 
     Deletion paints the pixels in the order of the map, insertion uncovers them; CA-deletion and
-    CA-insertion paint each pixel with the color that the map says harms most. Colors, masks and
-    the like are of an IMAGE: a RUN has its own.
+    CA-insertion paint each pixel with the color that harms most according to the map. Options about
+    masks are for an IMAGE: a RUN has its masks.
     """
     from ..output.plots import plot_curves
 
@@ -75,7 +90,7 @@ def measure_command(
             source, model, replace(config, target=target), folder, quiet or as_json
         )
     maps = explanation.maps(target, estimator)
-    curves = measure(
+    curves = measure_curves(
         explanation, model, target, estimator=estimator, metrics=metrics or tuple(METRICS),
         fill=plain,
         step=step,

@@ -8,9 +8,16 @@ from typing import Any
 
 import click
 
-from ..config import RunConfig
-from ..estimators import DEFAULT, find_estimator
+from ..batch.datasets import SPLIT
+from ..batch.workers import TIMEOUT
+from ..config import FIELDS, FloatOrAuto, IntOrAuto, RunConfig
+from ..errors import InputError
+from ..estimators import DEFAULT, ESTIMATORS, find_estimator
+from ..explanation_file import CHECKPOINT_SECONDS
+from ..fills import Fill
+from ..fills import parse as parse_fills
 from ..models.scores import SCORE_KINDS
+from ..studies.api import RETRIES
 
 
 class Pair(click.ParamType):  # type: ignore[type-arg]
@@ -103,6 +110,44 @@ class EstimatorName(click.ParamType):  # type: ignore[type-arg]
         return find_estimator(str(value)).name
 
 
+class Option(click.Option):
+    """An option with the section of the help that it stands in."""
+
+    def __init__(self, *args: Any, section: str = "Options", **about: Any) -> None:
+        super().__init__(*args, **about)
+        self.section = section
+
+
+class Command(click.Command):
+    """A command whose help has its options in sections, the common ones first."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in SECTIONS}
+        for one in self.get_params(ctx):
+            row = one.get_help_record(ctx) if isinstance(one, click.Option) else None
+            if row is not None:
+                sections[getattr(one, "section", "Options")].append(row)
+        for name, rows in sections.items():
+            if rows:
+                with formatter.section(name):
+                    formatter.write_dl(rows)
+
+
+SECTIONS = ("Options", "Advanced", "Model input")
+Decorator = Callable[[Any], Any]
+
+
+def option(*names: str, section: str = "Options", **about: Any) -> Decorator:
+    kind = about.get("type")
+    if isinstance(kind, click.ParamType) and type(kind).__module__ == __name__:
+        about.setdefault("metavar", kind.name)  # which click would write in capitals
+    return click.option(*names, cls=Option, section=section, **about)
+
+
+def advanced(*names: str, **about: Any) -> Decorator:
+    return option(*names, section="Advanced", **about)
+
+
 def gathered(command: Any, name: str, options: dict[str, Any], make: Any = dict) -> Any:
     """Give a command some options, handed to it together as one argument."""
 
@@ -110,74 +155,167 @@ def gathered(command: Any, name: str, options: dict[str, Any], make: Any = dict)
     def called(*args: Any, **given: Any) -> Any:
         return command(*args, **{name: make(**{key: given.pop(key) for key in options})}, **given)
 
-    for option in reversed(options.values()):
-        called = option(called)
-    return called
+    return with_options(called, options)
 
 
-def run_options(**defaults: Any) -> Callable[[Any], Any]:
-    """The options of a run, handed to the command as `config`."""
-    usual = RunConfig(**defaults)
+def with_options(command: Any, options: dict[str, Any]) -> Any:
+    for one in reversed(options.values()):
+        command = one(command)
+    return command
 
-    def option(*names: str, **about: Any) -> Any:
-        default = getattr(usual, names[-1].strip("-").replace("-", "_"))
-        if isinstance(default, tuple):
-            default = "x".join(map(str, default))
-        return click.option(*names, default=default, show_default=True, **about)
 
-    options = {
-        "fills": option("--colors", "--fills", "fills",
-                        help="rgbwk, cube8, auto, or a list: red,#0f0,blur:8,gray."),
-        "grid": option("--grid", type=Pair(), help="Cells of a mask."),
-        "mask_prob": option("--mask-prob", type=ChanceOrAuto(),
-                            help="Chance that a cell is painted; auto tries which tells most."),
-        "n_masks": option("--n-masks", type=NumberOrAuto(),
-                          help="Model calls to spend; auto stops when the map is good enough."),
-        "tolerance": option("--tolerance", type=float,
-                            help="Good enough for auto: relative error of the target's map."),
-        "max_masks": option("--max-masks", type=int, help="Most masks for auto."),
-        "seed": option("--seed", type=int),
-        "batch_size": option("--batch-size", type=NumberOrAuto(), help="Images at once."),
-    }  # fmt: skip
+def run_options(**defaults: Any) -> Decorator:
+    """The fields of `RunConfig`, handed to the command together as `config`."""
+    options = {name: run_option(name, **defaults) for name in RUN_FIELDS}
     return lambda command: gathered(command, "config", options, RunConfig)
 
 
+def run_keywords(**defaults: Any) -> Decorator:
+    """The fields of `RunConfig`, handed to the command one by one."""
+    return lambda command: with_options(
+        command, {name: run_option(name, **defaults) for name in RUN_FIELDS}
+    )
+
+
+RUN_FIELDS = [name for name in FIELDS if name != "target"]  # commands have their own --target
+COMMON = ("fills", "n_masks")
+KINDS: dict[Any, Any] = {
+    int: int,
+    float: float,
+    tuple[int, int]: Pair(),
+    IntOrAuto: NumberOrAuto(),
+    FloatOrAuto: ChanceOrAuto(),
+}
+
+
+def run_option(name: str, **defaults: Any) -> Decorator:
+    """The option of a field; its default is that of the field, unless a command has another."""
+    known = FIELDS[name]
+    default = defaults.get(name, known.default)
+    names = (
+        ("--colors", "--fills", "fills") if name == "fills" else (f"--{name.replace('_', '-')}",)
+    )
+    return option(
+        *names,
+        type=KINDS.get(known.type),
+        default="x".join(map(str, default)) if isinstance(default, tuple) else default,
+        show_default=True,
+        help=known.metadata["help"],
+        section="Options" if name in COMMON else "Advanced",
+    )
+
+
 def model_options(command: Any) -> Any:
-    """What can be said of a model instead of in the file beside it, handed over as `settings`."""
+    """The settings of a model, instead of in the file beside it, handed over as `settings`."""
+
+    def about(*names: str, **more: Any) -> Decorator:
+        return option(*names, section="Model input", **more)
+
     options = {
-        "labels": click.option("--labels", type=click.Path(), help="Text file, one label a line."),
-        "size": click.option("--size", type=Pair(), help="Input size, where it is left open."),
-        "short_side": click.option("--short-side", type=int,
-                                   help="Resize the short side to this, then crop."),
-        "filter": click.option("--filter", help="nearest, bilinear, bicubic, lanczos or area."),
-        "scale": click.option("--scale", type=float,
-                              help="Pixels are divided by this.  [default: 255]"),
-        "mean": click.option("--mean", type=Numbers(), help="Subtracted after scaling."),
-        "std": click.option("--std", type=Numbers(), help="Divided by after that."),
-        "layout": click.option("--layout", type=click.Choice(["NCHW", "NHWC"])),
-        "channels": click.option("--channels", type=click.Choice(["rgb", "bgr"])),
-        "name": click.option("--output", "name", help="Which output, where there are several."),
-        "softmax": click.option("--softmax", is_flag=True, default=None,
-                                help="The model gives logits."),
-        "sigmoid": click.option("--sigmoid", is_flag=True, default=None,
-                                help="The model gives logits, each class on its own."),
-        "score_kind": click.option("--score-kind", type=click.Choice(SCORE_KINDS)),
-        "threads": click.option("--threads", type=click.IntRange(1),
-                                help="For the model's runtime."),
+        "labels": about("--labels", type=click.Path(), help="Text file with one label per line."),
+        "size": about("--size", type=Pair(),
+                      help="Input size, where the model leaves it open, such as 224x224."),
+        "short_side": about("--short-side", type=int,
+                            help="Resize the short side to this, then crop to --size."),
+        "filter": about("--filter", help="How to resize: nearest, bilinear, bicubic, lanczos or "
+                        "area.  [default: bilinear]"),
+        "scale": about("--scale", type=float,
+                       help="Divide pixels by this; 1 for models that take 0 to 255.  "
+                       "[default: 255]"),
+        "mean": about("--mean", type=Numbers(),
+                      help="Subtract this after scaling, such as 0.485,0.456,0.406."),
+        "std": about("--std", type=Numbers(),
+                     help="Divide by this after --mean, such as 0.229,0.224,0.225."),
+        "layout": about("--layout", type=click.Choice(["NCHW", "NHWC"]),
+                        help="Order of axes, where the shape of the input does not tell."),
+        "channels": about("--channels", type=click.Choice(["rgb", "bgr"]),
+                          help="Order of colors that the model expects.  [default: rgb]"),
+        "name": about("--output", "name", help="Name of the output, where there are several."),
+        "softmax": about("--softmax", is_flag=True, default=None,
+                         help="Apply a softmax: the model gives logits of exclusive classes."),
+        "sigmoid": about("--sigmoid", is_flag=True, default=None,
+                         help="Apply a sigmoid: the model gives a logit per independent class."),
+        "score_kind": about("--score-kind", type=click.Choice(SCORE_KINDS),
+                            help="What the scores are.  [default: probability]"),
+        "threads": about("--threads", type=click.IntRange(1),
+                         help="Threads of the model's runtime.  [default: all cores]"),
     }  # fmt: skip
     return gathered(command, "settings", options)
 
 
 MODEL_HELP = "An .onnx, .pt or .pt2 file, package.module:callable, or demo."
-OWN_MODEL_HELP = "The model of the run.  [default: its ONNX file, here or beside the run]"
+OWN_MODEL_HELP = "The model of the run.  [default: its ONNX file, in this folder or beside the run]"
 
-estimator_option = click.option(
-    "--estimator", type=EstimatorName(), default=DEFAULT, show_default=True
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+target_option = option("--target", help=FIELDS["target"].metadata["help"])
+estimator_option = advanced(
+    "--estimator", type=EstimatorName(), default=DEFAULT, show_default=True,
+    help=f"How maps are computed: {', '.join(ESTIMATORS)}, or one of a plugin.",
+)  # fmt: skip
+json_option = option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+quiet_option = option("--quiet", is_flag=True, help="Print no progress and no result.")
+overwrite_option = option("--overwrite", is_flag=True, help="Replace another run in the folder.")
+save_every_option = advanced(
+    "--save-every", type=float, default=CHECKPOINT_SECONDS, show_default=True, metavar="SECONDS",
+    help="Seconds between two saves of a running job.",
+)  # fmt: skip
+
+
+def out_option(default: str) -> Decorator:
+    return option("--out", type=click.Path(path_type=Path),
+                  help=f"Folder of the results.  [default: {default}]")  # fmt: skip
 
 
 def target_options(command: Any) -> Any:
-    return click.option(
-        "--target", "targets", multiple=True, help="Class name or index; repeat for several."
-    )(estimator_option(command))
+    """Several targets, and the estimator."""
+    targets = option("--target", "targets", multiple=True,
+                     help="Class name or index; repeat for several.  [default: the predicted class]"
+                     )  # fmt: skip
+    return targets(estimator_option(command))
+
+
+def batch_options(what: str) -> Decorator:
+    """Who does the work of a study or audit, and what becomes of tasks that fail."""
+    options = {
+        "workers": option("--workers", type=click.IntRange(1),
+                          help="Number of processes.  [default: one per core]"),
+        "ray": advanced("--ray", is_flag=False, flag_value="", metavar="[ADDRESS]",
+                        help="Use a Ray cluster, as in --ray HOST:6379; without an address, as the "
+                        "last option, start one here."),
+        "timeout": advanced("--timeout", type=float, default=TIMEOUT, show_default=True,
+                            help="Give up an image after this many seconds."),
+        "retries": advanced("--retries", type=click.IntRange(0), default=RETRIES, show_default=True,
+                            help="Try an image this many times more if the model raises, hangs or "
+                            "dies."),
+        "keep_going": option("--keep-going", is_flag=True,
+                             help="Leave out images that fail, and list them."),
+        "overwrite": option("--overwrite", is_flag=True,
+                            help=f"Replace another {what} in the folder."),
+        "quiet": quiet_option,
+    }  # fmt: skip
+    return lambda command: with_options(command, options)
+
+
+def data_options(command: Any) -> Any:
+    """Which images a study or audit takes, and where its results go."""
+    options = {
+        "images": option("--images", type=int, metavar="N",
+                         help="Take a random sample of N images.  [default: all]"),
+        "split": advanced("--split", default=SPLIT, show_default=True,
+                          help="Part of the collection: train, test or a subfolder."),
+        "out": option("--out", required=True,
+                      help="Folder of the results, here or at an address such as s3://..."),
+    }  # fmt: skip
+    return with_options(command, options)
+
+
+def one_fill(text: str, name: str) -> Fill:
+    """The fill that an option names."""
+    chosen = parse_fills(text)
+    if len(chosen) != 1:
+        raise InputError(f"{name} {text} names {len(chosen)} fills, but one is needed.")
+    return chosen[0]
+
+
+def refuse_threads(settings: dict[str, Any], what: str) -> None:
+    if settings.pop("threads") not in (None, 1):
+        raise InputError(f"Each worker of a {what} has one thread: give --workers instead.")

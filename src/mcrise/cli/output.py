@@ -8,7 +8,9 @@ ASCII only, click writes UTF-8, since that is what such terminals mostly are.)
 
 import codecs
 import io
+import json
 import sys
+from typing import Any
 
 import click
 
@@ -26,6 +28,14 @@ def echo(*lines: str, err: bool = False) -> None:
 def echo_text(text: str, err: bool = False) -> None:
     """Print what has its own lines, such as JSON."""
     click.echo(visible(text), err=err)
+
+
+def print_answer(answer: dict[str, Any], lines: list[str], as_json: bool) -> None:
+    """Print a result as JSON or in words."""
+    if as_json:
+        echo_text(json.dumps(answer, indent=2))
+    else:
+        echo(*lines)
 
 
 def sentence(text: str) -> str:

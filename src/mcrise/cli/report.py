@@ -8,17 +8,17 @@ from .._util.files import write_atomically
 from ..errors import InputError
 from ..explanation_file import load
 from ..output.run_folder import folder_of
-from .options import OutFile, target_options
+from .options import Command, OutFile, option, target_options
 from .output import echo
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
-@click.option("-o", "--out", type=OutFile(), default="report.html",
-              show_default=True, help="The file to write.")  # fmt: skip
+@option("-o", "--out", type=OutFile(), default="report.html", show_default=True,
+        help="The file to write.")  # fmt: skip
 @target_options
 def report(runs: tuple[Path, ...], out: Path, targets: tuple[str, ...], estimator: str) -> None:
-    """Write a self-contained page about one or several saved RUNs; calls no model."""
+    """Write one HTML file about one or several saved RUNs, without calling the model."""
     from ..output.html import Chapter, render
 
     chapters = []

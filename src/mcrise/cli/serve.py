@@ -12,29 +12,35 @@ import click
 from ..audits.class_stats import read_stats
 from ..batch.storage import Storage
 from ..errors import InputError
-from ..explanation_file import CHECKPOINT_SECONDS
 from ..models import load_model
 from ..models.model import Model
-from .options import model_options
+from .options import (
+    MODEL_HELP,
+    Command,
+    advanced,
+    model_options,
+    option,
+    save_every_option,
+)
 from .output import echo
 
-GRACE = 10  # seconds for what was asked before the end; tabs are told, and go by themselves
+GRACE = 10  # seconds for what was asked before the end
 
 
-@click.command()
-@click.option("--model", "specs", multiple=True, default=["demo"], show_default=True,
-              help="As for explain; repeat to offer several.")  # fmt: skip
-@click.option("--port", type=click.IntRange(0, 65535), default=8700, show_default=True)
-@click.option("--host", help="Let other machines in at this address; they need the token printed.")
-@click.option("--data", type=click.Path(path_type=Path), default="mcrise-data", show_default=True,
-              help="Folder of the jobs and their records.")  # fmt: skip
-@click.option("--audit", help="Folder of an audit, to show too and to open images of.")
-@click.option("--save-every", type=float, default=CHECKPOINT_SECONDS, show_default=True,
-              metavar="SECONDS", help="Save a running job this often.")  # fmt: skip
-@click.option("--keep-gb", type=click.FloatRange(0, min_open=True), default=20.0, show_default=True,
-              help="Beyond so much, the oldest jobs are told, and go a day later.")  # fmt: skip
-@click.option("--keep-days", type=click.FloatRange(0, min_open=True),
-              help="Likewise jobs that are older.  [default: no limit]")  # fmt: skip
+@click.command(cls=Command)
+@option("--model", "specs", multiple=True, default=["demo"], show_default=True,
+        help=MODEL_HELP + " Repeat to offer several.")  # fmt: skip
+@option("--port", type=click.IntRange(0, 65535), default=8700, show_default=True,
+        help="Port of the page; 0 for any that is free.")  # fmt: skip
+@option("--host", metavar="ADDRESS",
+        help="Let other machines in at this address; they need the token that is printed.",
+        )  # fmt: skip
+@option("--data", type=click.Path(path_type=Path), default="mcrise-data", show_default=True,
+        help="Folder of the jobs and their results.")  # fmt: skip
+@option("--audit", metavar="FOLDER", help="Also show this audit, and open its images.")
+@save_every_option
+@advanced("--keep-gb", type=click.FloatRange(0, min_open=True), default=20.0, show_default=True,
+          help="Refuse new jobs when those in --data take more gigabytes than this.")  # fmt: skip
 @model_options
 def serve(
     specs: tuple[str, ...],
@@ -44,12 +50,11 @@ def serve(
     audit: str | None,
     save_every: float,
     keep_gb: float,
-    keep_days: float | None,
     settings: dict[str, Any],
 ) -> None:
-    """Show maps in the browser as they sharpen.
+    """Show maps in the browser while they are computed.
 
-    What is said of a model, such as --softmax, is said of every --model.
+    Options about the model, such as --softmax, apply to every --model.
     """
     try:
         import scipy.linalg  # noqa: F401  brings a second BLAS, to be limited too
@@ -62,22 +67,22 @@ def serve(
             f"The page needs {error.name}, which is not installed: pip install 'mcrise[web]'."
         ) from None
     from ..server.job_queue import JobQueue, warm_up
-    from ..server.quota import GIGABYTE, Retention
+    from ..server.quota import GIGABYTE
 
     shown = None if audit is None else Storage(audit)
     if shown is not None:
         read_stats(shown)  # refuse what is no finished audit before loading models
     with listening(host or "127.0.0.1", port) as door:  # first: models take a while
         models = load_models(specs, settings)
-        kept = Retention(keep_days, int(keep_gb * GIGABYTE))
-        jobs = JobQueue(data, models, checkpoint_seconds=save_every, retention=kept)
+        most_bytes = int(keep_gb * GIGABYTE)
+        jobs = JobQueue(data, models, checkpoint_seconds=save_every, most_bytes=most_bytes)
         # The model has the cores; estimates that fight it for them take a hundred times longer.
         threadpool_limits(1, user_api="blas")
         for name in models:
             jobs.call(name, warm_up)
         token = secrets.token_urlsafe(24) if host else None
         try:
-            answer(create_app(jobs, host, token, shown), jobs, door, host, token, bool(shown))
+            answer(create_app(jobs, host, token, shown), door, host, token, bool(shown))
         finally:
             jobs.close()
 
@@ -117,9 +122,7 @@ def listening(host: str, port: int) -> socket:
     return door
 
 
-def answer(
-    app: Any, jobs: Any, door: socket, host: str | None, token: str | None, audited: bool
-) -> None:
+def answer(app: Any, door: socket, host: str | None, token: str | None, audited: bool) -> None:
     """Tell the address, with the token where other machines may ask, and answer until Ctrl-C."""
     import uvicorn
 
@@ -138,10 +141,4 @@ def answer(
     echo(f"Open {address}{f'?token={token}' if token else ''}   (Ctrl-C ends it)")
     if audited:
         echo(f"The audit is at {address}audit.html")
-
-    class Server(uvicorn.Server):
-        async def shutdown(self, sockets: Any = None) -> None:
-            jobs.ending = True
-            await super().shutdown(sockets)
-
-    Server(config).run([door])
+    uvicorn.Server(config).run([door])

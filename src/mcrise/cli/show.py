@@ -1,4 +1,4 @@
-"""`mcrise show`: what is known of a saved run, drawn again."""
+"""`mcrise show`: maps and findings of a saved run again."""
 
 from pathlib import Path
 
@@ -8,20 +8,21 @@ from ..estimators import DEFAULT
 from ..explanation_file import load
 from ..output.run_folder import RunFolder, folder_of
 from .explain import print_result
-from .options import json_option, target_options
+from .options import Command, json_option, out_option, target_options
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("run", type=click.Path(path_type=Path))
 @target_options
-@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: that of RUN]")
+@out_option("that of RUN")
 @json_option
 def show(
     run: Path, targets: tuple[str, ...], estimator: str, out: Path | None, as_json: bool
 ) -> None:
-    """Draw the maps and findings of a saved RUN (a run.npz or its folder); calls no model.
+    """Draw the maps and findings of a saved RUN again, without calling the model.
 
-    Pictures of a class or estimator asked for are named after it, beside those there are.
+    RUN is a run.npz or its folder. Pictures of another class or estimator are named after it and
+    replace no others.
     """
     explanation = load(run)
     folder = RunFolder(out) if out else folder_of(run)

@@ -1,6 +1,5 @@
 """`mcrise whatif`: repaint a part of an image and ask the model again."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,28 +8,37 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from .. import fills
 from ..errors import InputError
 from ..explanation import Explanation
 from ..explanation_file import load
 from ..images import open_picture
 from ..interpretation.findings import Finding
-from ..interpretation.text import control_words
 from ..interpretation.trials import Intervention, intervene
 from ..models.model import Model
 from ..output.run_folder import RunFolder, folder_of, keeping_answers
-from .options import OWN_MODEL_HELP, json_option, model_options
-from .output import echo, echo_text
+from .options import (
+    OWN_MODEL_HELP,
+    Command,
+    json_option,
+    model_options,
+    one_fill,
+    option,
+    out_option,
+    target_option,
+)
+from .output import print_answer
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--model", "spec", help=OWN_MODEL_HELP)
-@click.option("--target", help="Class name or index.  [default: the predicted one]")
-@click.option("--region", metavar="LETTER", help="Letter of a finding, as printed.")
-@click.option("--mask", type=click.Path(path_type=Path), help="Your own region, white on black.")
-@click.option("--paint", help="Color or fill.  [default: what the finding was painted with]")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: that of RUN]")
+@option("--model", "spec", help=OWN_MODEL_HELP)
+@target_option
+@option("--region", metavar="LETTER", help="A finding, by its letter as printed.")
+@option("--mask", type=click.Path(path_type=Path), metavar="FILE",
+        help="A region to paint instead: a picture, white on black.")  # fmt: skip
+@option("--paint", metavar="FILL",
+        help="Color or fill.  [default: what the finding was painted with]")  # fmt: skip
+@out_option("that of RUN")
 @json_option
 @model_options
 def whatif(
@@ -46,9 +54,10 @@ def whatif(
 ) -> None:
     """Repaint parts of the image of RUN and ask the model again.
 
-    Without --region and --mask, regions that matter are searched for and tested.
+    Without --region and --mask, it searches for regions that matter and tests them.
     """
-    from ..output.plots import plot_explanation, plot_trials
+    from ..output.figure import plot_explanation
+    from ..output.plots import plot_trials
 
     explanation = load(run)
     index = explanation.resolve(target)
@@ -69,9 +78,8 @@ def whatif(
             trial = paint_one(explanation, model, index, finding, mask, paint)
         figure, answer = plot_trials(explanation, [trial]), {"trial": trial.to_json(explanation)}
         lines = [trial.line(explanation), *top_scores(explanation, trial)]
-        lines += [control_words(trial.control)] if trial.control else []
     lines.append(f"Picture: {folder.save(figure, 'whatif.png')}")
-    print_result(answer, lines, as_json)
+    print_answer(answer, lines, as_json)
 
 
 def paint_one(
@@ -92,13 +100,6 @@ def paint_one(
     if fill is None:
         raise InputError("--mask says where to paint, but not what with: give --paint.")
     return intervene(explanation, model, region, fill, target, place, control=True)
-
-
-def one_fill(text: str, option: str) -> fills.Fill:
-    chosen = fills.parse(text)
-    if len(chosen) != 1:
-        raise InputError(f"{option} {text} names {len(chosen)} fills, but one is needed.")
-    return chosen[0]
 
 
 def finding_of(explanation: Explanation, target: int, letter: str) -> Finding:
@@ -129,10 +130,3 @@ def top_scores(explanation: Explanation, trial: Intervention) -> list[str]:
         f"  {score['label']:<30} {score['before']:.3f} → {score['after']:.3f}"
         for score in trial.to_json(explanation)["scores"]
     ]
-
-
-def print_result(answer: dict[str, Any], lines: list[str], as_json: bool) -> None:
-    if as_json:
-        echo_text(json.dumps(answer, indent=2))
-    else:
-        echo(*lines)

@@ -41,21 +41,21 @@ from .significance import significance_limit
 __all__ = [
     "DEFAULT",
     "ESTIMATORS",
-    "Chance",
-    "Column",
     "Estimate",
     "Estimator",
     "EstimatorName",
     "FittedEstimator",
     "Formula",
+    "NullThreshold",
     "Sample",
+    "TargetScores",
     "centered",
-    "chance_limit",
     "contrast",
     "debiased",
     "estimate",
     "find_estimator",
     "rise",
+    "significance_limit",
 ]
 
 EstimatorName = Literal["rise", "debiased", "paper", "centered", "smooth"]

@@ -54,6 +54,10 @@ class Claim(ArrayEq):
     def __post_init__(self) -> None:
         assert self.kind in CLAIM_KINDS, self.kind
 
+    def __repr__(self) -> str:
+        fills = ", ".join(fill.name for fill in self.fills)
+        return f"<Claim: {self.kind}{f' ({fills})' if fills else ''}>"
+
     def to_json(self) -> dict[str, Any]:
         return {
             "kind": self.kind,

@@ -60,6 +60,10 @@ class Trial(ArrayEq):
     letter: str = ""  # of the finding it is about
     repeats: NDArray[np.float32] | None = None  # (R, C) single answers, where they differ
 
+    def __repr__(self) -> str:
+        after = f"{self.score:.2f}"
+        return f"<Trial ({self.role}): {self.fill.name} on {self.repaint.share:.0%}, score {after}>"
+
     @property
     def region(self) -> Region:
         """All that is painted."""
@@ -102,6 +106,9 @@ class Control(ArrayEq):
     verdict: str  # "only here", "here and in n of 19 other places", "in many places",
     # "almost anywhere" or "not controlled"
 
+    def __repr__(self) -> str:
+        return f"<Control: {self.verdict}, {len(self.trials)} other places>"
+
     @property
     def scores(self) -> list[float]:
         return [trial.score for trial in self.trials]
@@ -127,6 +134,15 @@ class Finding(ArrayEq):
     described: bool = False  # in full, or only listed
     sentence: str = ""
     lines: tuple[str, ...] = ()  # that follow the sentence
+
+    def __repr__(self) -> str:
+        return (
+            f"<Finding {self.letter}: {self.place} painted {self.fill.name}, "
+            f"{self.before:.2f} → {self.after:.2f}>"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join([self.sentence, *self.lines])
 
     @property
     def region(self) -> Region:
@@ -217,6 +233,10 @@ class Findings(ArrayEq, Sequence[Finding]):
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
+
+    def __repr__(self) -> str:
+        letters = ", ".join(one.letter for one in self.findings) or "none"
+        return f"<Findings about {self.label!r}: {letters}; {len(self.trials)} trials>"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -34,6 +34,9 @@ class Stroke(ArrayEq):
     fill: Fill
     place: str = "the region"
 
+    def __repr__(self) -> str:
+        return f"<Stroke: {self.words}>"
+
     @property
     def words(self) -> str:
         return f"{self.place} with {self.fill.name}"
@@ -60,6 +63,9 @@ class Repaint(ArrayEq):
         if self.take:
             content.update(f"take {self.take}".encode())
         object.__setattr__(self, "digest", content.hexdigest()[:32])
+
+    def __repr__(self) -> str:
+        return f"<Repaint: {' and '.join(stroke.words for stroke in self.strokes)}>"
 
     @cached_property
     def share(self) -> float:

@@ -176,8 +176,10 @@ def iter_trials(
             continue
         log = TrialLog(budget, explanation.n_masks, wanted)
         lettered: tuple[Trial, ...] = ()
-        if known is not None and known.finished:
-            lettered, log.notes = trials_of(explanation, target), list(known.notes)
+        if known is not None:
+            log.n_earlier = len(known.notes) if known.finished else known.n_earlier
+            log.notes = known.notes[: log.n_earlier]
+            lettered = trials_of(explanation, target)[: log.n_earlier]
         script = search(explanation, target, budget, wanted, lettered)
         explanation.trial_logs[target] = log
         yield from follow(explanation, script, model, log)

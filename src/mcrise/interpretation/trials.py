@@ -1,7 +1,7 @@
 """Repaints of one's own, what would change the answer, and two classes compared."""
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,15 @@ class Intervention(ArrayEq):
     before: NDArray[np.float32]  # (C,)
     after: NDArray[np.float32]  # (C,)
     control: Control | None = None  # the same patch elsewhere, where that was tried
+    sentence: str = field(default="", compare=False)
+
+    def __repr__(self) -> str:
+        moved = f"{self.before[self.target]:.2f} → {self.after[self.target]:.2f}"
+        words = join([stroke.words for stroke in self.repaint.strokes], "and")
+        return f"<Intervention: {words}, score {moved}>"
+
+    def __str__(self) -> str:
+        return self.sentence
 
     @property
     def flips(self) -> bool:
@@ -102,11 +111,11 @@ def intervene(
     painted = Repaint((Stroke(np.asarray(region, bool), fill, place),))
     index = explanation.resolve(target)
     trial = try_strokes(explanation, model, painted, index)
-    if not control:
-        return trial
-    inquiry = Inquiry(explanation, index)
-    main = Trial(painted, "finding", trial.after, index)
-    return replace(trial, control=conclude(explanation, ask_controls(inquiry, main), model))
+    if control:
+        inquiry = Inquiry(explanation, index)
+        main = Trial(painted, "finding", trial.after, index)
+        trial = replace(trial, control=conclude(explanation, ask_controls(inquiry, main), model))
+    return replace(trial, sentence=trial.line(explanation))
 
 
 def try_strokes(
@@ -158,6 +167,14 @@ class Comparison(ArrayEq):
     counterfactual: Trial | None = None  # the smallest repaint found that makes it the wanted one
     trials: tuple[Trial, ...] = ()
     tried: bool = False
+    sentences: tuple[str, ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        tried = f"{len(self.trials)} trials" if self.tried else "not tested"
+        return f"<Comparison of {self.wanted.label!r} with {self.given.label!r}: {tried}>"
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
 
     def lines(self, explanation: Explanation) -> list[str]:
         """To print."""
@@ -220,20 +237,21 @@ def compare(
     try:
         made = conclude(explanation, reach_alone(explanation, first, trials), model)
     except Untried:
-        return comparison
+        return replace(comparison, sentences=tuple(comparison.lines(explanation)))
     scale = scale_of(explanation, first)
     raising = [one for one in made if scale.rises(one.score) and len(one.repaint.strokes) == 1]
     best: list[Trial] = []
     for one in sorted(raising, key=lambda one: -one.score):
         if len(best) < MOST_SUGGESTED and not any((one.region & two.region).any() for two in best):
             best.append(one)
-    return replace(
+    comparison = replace(
         comparison,
         suggestions=tuple(best),
         counterfactual=counterfactual_of(scale, made, first),
         trials=tuple(made),
         tried=True,
     )
+    return replace(comparison, sentences=tuple(comparison.lines(explanation)))
 
 
 def suggestion_line(one: Trial, explanation: Explanation) -> str:

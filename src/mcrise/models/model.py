@@ -44,6 +44,13 @@ class Model:
     origin: Origin = UNKNOWN
     notes: tuple[str, ...] = ()  # what was assumed, for the user
 
+    def __repr__(self) -> str:
+        size = "images of any size"
+        if self.geometry.size is not None:
+            size = "images of {} x {} pixels".format(*self.geometry.size)
+        classes = f", {len(self.labels):,} labels" if self.labels else ""
+        return f"<Model {self.identity or 'without a name'}: {size}{classes}, {self.kind} scores>"
+
     def __post_init__(self) -> None:
         for value, name, allowed in (
             (self.layout, "layout", ("NCHW", "NHWC")),

@@ -1,7 +1,7 @@
 """Pictures of maps. The only place where a map is scaled, and the scale is always shown."""
 
+import functools
 import io
-import textwrap
 import threading
 import warnings
 from collections.abc import Sequence
@@ -23,10 +23,8 @@ from .._util.text import one_line, visible
 from ..explanation import Explanation
 from ..fills import LUMA, Fill
 from ..images import downsample, downsampling_step, touched_blocks, unit_float
-from ..interpretation.findings import Findings
 from ..interpretation.regions import Finding
-from ..interpretation.text import headline
-from ..interpretation.trials import Comparison, Intervention, TriedInterpretation
+from ..interpretation.trials import Comparison, Intervention
 from ..maps import Maps, pale_areas
 from ..metrics import METRICS, Curve
 
@@ -40,6 +38,8 @@ MOST_SIDE = 512  # pixels that are drawn; of a larger picture every second, thir
 DRAWING = threading.Lock()  # fonts and texts are laid out by one thread at a time
 # Of a label in a script that the font lacks: the boxes in its place say so.
 LACKING = "Glyph .* missing from|Matplotlib currently does not support"
+LETTER = 17  # pixels that a letter takes in a figure
+VISIBLE = 0.12  # of the scale: a smaller effect is not seen
 EXTREME = 99.8  # percentile of |value| at the ends of the scale, so that one pixel does not set it
 
 
@@ -101,7 +101,7 @@ def plot_maps(
         show_image(axes[line, 0], maps.image, names[line] if names else short(maps.label))
         for k in range(len(maps.values)):
             axis = axes[line, 1 + k]
-            axis.imshow(drawn(maps, k, scale))
+            show_map(axis, maps, k, scale)
             if line == 0 or rows[0].names != maps.names:
                 head(axis, maps, k)
     colorbar(figure, axes, scale, rows[0].unit)
@@ -113,7 +113,7 @@ def plot_into(axis: Axes, maps: Maps, vmax: float | None = None, cmap: str | Non
     """The strongest of some maps, into axes of the caller's own."""
     k = int(np.abs(maps.values).max(axis=(1, 2)).argmax())
     scale = scale_for([maps], vmax, cmap)
-    axis.imshow(drawn(maps, k, scale))
+    show_map(axis, maps, k, scale)
     plain(axis.set_title(f"{short(maps.label)}: {maps.names[k]}", fontsize=9))
     axis.set_axis_off()
     figure = axis.get_figure(root=True)
@@ -129,76 +129,10 @@ def plot_rise(rise: Maps, debiased: Maps) -> Figure:
     units = rise.unit, f"{debiased.unit} when kept"
     for panel, (maps, unit) in enumerate(zip((rise, debiased), units, strict=True), start=1):
         scale = scale_for([maps])
-        axes[0, panel].imshow(drawn(maps, 0, scale))
+        show_map(axes[0, panel], maps, 0, scale)
         axes[0, panel].set_title(["RISE", "debiased RISE"][panel - 1], fontsize=9)
         colorbar(figure, axes[:, panel : panel + 1], scale, unit)
     caption(figure, [debiased])
-    return figure
-
-
-def plot_methods(rows: Sequence[tuple[NDArray[Any], Maps, Maps]]) -> Figure:
-    """LIME's weights, RISE and MC-RISE side by side; each image and method has its own scale.
-
-    A row is an image: the weights (H, W) of its superpixels, its RISE map and its MC-RISE maps.
-    """
-    n_fills = len(rows[0][2].values)
-    figure, axes = panels(len(rows), 3 + n_fills, rows[0][2].image, gap=0.3)
-    for line, (weights, rise, maps) in zip(axes, rows, strict=True):
-        show_image(line[0], maps.image, short(maps.label, 20))
-        most = scale_of([weights])
-        own = Scale(-most, most, DIVERGING)
-        line[1].imshow(
-            overlay(maps.image, weights[None], np.ones((1, *weights.shape), bool), 0, own)
-        )
-        colorbar(figure, line[1:2], own, "LIME's weight")
-        for first, some in ((2, rise), (3, maps)):
-            scale = scale_for([some])
-            for k in range(len(some.values)):
-                line[first + k].imshow(drawn(some, k, scale))
-            colorbar(figure, line[first : first + len(some.values)], scale, some.unit)
-    axes[0, 1].set_title("LIME", fontsize=9)
-    axes[0, 2].set_title("RISE", fontsize=9)
-    for panel in range(n_fills):
-        head(axes[0, 3 + panel], rows[0][2], panel)
-    return figure
-
-
-def plot_regions(readings: Sequence[TriedInterpretation]) -> Figure:
-    """Each class: its findings outlined on the image, and what they are beside it."""
-    figure, axes = panels(len(readings), 2, readings[0].reading.maps.image, gap=1.0)
-    for (picture, words), tried in zip(axes, readings, strict=True):
-        maps, findings = tried.reading.maps, tried.reading.findings
-        show_image(picture, maps.image, short(maps.label))
-        outline(picture, findings)
-        words.axis("off")
-        lines = []
-        for number, (finding, verdict) in enumerate(
-            zip(findings, tried.verdicts, strict=True), start=1
-        ):
-            effect = finding.strongest
-            said = f"{effect.fill.name} {effect.value:+.2g} ± {effect.margin:.1g} (untried)"
-            if verdict and verdict.control:
-                control = verdict.control
-                moved = f"{verdict.before:.2f} → {control.here:.2f}"
-                said = f"{headline(verdict)}\n{control.fill.name} {moved}, {control.verdict}"
-            elif verdict:
-                said = headline(verdict)
-            inside = "\n".join(textwrap.fill(line, 44) for line in said.split("\n"))
-            lines.append(f"{number}  {finding.place}\n{textwrap.indent(inside, '    ')}")
-        text = "\n".join(lines or ["no finding"])
-        plain(words.text(-0.1, 1, text, transform=words.transAxes, fontsize=7, va="top"))
-    return figure
-
-
-def plot_explanation(explanation: Explanation, findings: Findings) -> Figure:
-    """The image with its findings, and each as it was painted with the score it got."""
-    image, cell = explanation.view.pixels, explanation.plan.cell
-    shown = findings[:5]
-    figure, axes = panels(1, 1 + len(shown), image)
-    show_image(axes[0, 0], image, str(explanation.prediction))
-    for axis, one in zip(axes[0, 1:], shown, strict=True):
-        title = f"{one.letter}: {one.before:.2f} → {one.after:.2f}\n{short(one.says, 22)}"
-        show_image(axis, one.trial.repaint.render(image, cell), title)
     return figure
 
 
@@ -232,7 +166,7 @@ def plot_match(maps: Maps, match: NDArray[Any], name: str) -> Figure:
     plain(axes[0, 1].set_xlabel(short(name), fontsize=6))
     scale = scale_for([maps])
     for panel in range(len(maps.values)):
-        axes[0, 2 + panel].imshow(drawn(maps, panel, scale))
+        show_map(axes[0, 2 + panel], maps, panel, scale)
         head(axes[0, 2 + panel], maps, panel)
     colorbar(figure, axes, scale, maps.unit)
     caption(figure, [maps])
@@ -297,8 +231,75 @@ def outline(axis: Axes, findings: Sequence[Finding]) -> None:
             col, row, str(number), color="white", fontsize=8, ha="center", va="center",
             bbox={"boxstyle": "circle,pad=0.15", "facecolor": color, "edgecolor": "white"},
         )  # fmt: skip
-    axis.set_xlim(-0.5, axis.get_images()[0].get_size()[1] - 0.5)
-    axis.set_ylim(axis.get_images()[0].get_size()[0] - 0.5, -0.5)
+    fit_to_image(axis)
+
+
+def fit_to_image(axis: Axes) -> None:
+    """Let the picture fill its axes, whatever reaches beyond it."""
+    rows, columns = axis.get_images()[0].get_size()
+    axis.set_xlim(-0.5, columns - 0.5)
+    axis.set_ylim(rows - 0.5, -0.5)
+
+
+def outline_regions(
+    axis: Axes, regions: Sequence[NDArray[np.bool_]], color: Any, dashed: bool = False
+) -> None:
+    """Draw around regions (H, W), on white so that it is seen on any picture."""
+    for region in regions:
+        fewer = touched_blocks(region, downsampling_step(region.shape, MOST_SIDE))
+        # A frame of zeros closes outlines that run into the border.
+        framed = np.pad(fewer.astype(float), 1)
+        rows, cols = (np.arange(n) - 1 for n in framed.shape)
+        thin = 0.6 if dashed else 1.0
+        axis.contour(cols, rows, framed, levels=[0.5], colors="white", linewidths=2.4 * thin)
+        axis.contour(cols, rows, framed, levels=[0.5], colors=[color], linewidths=1.4 * thin,
+                     linestyles="dashed" if dashed else "solid")  # fmt: skip
+    fit_to_image(axis)
+
+
+def place_letters(
+    regions: Sequence[NDArray[np.bool_]], size: tuple[int, ...], wide: float
+) -> list[tuple[float, float]]:
+    """Where the letters of regions go, as row and column: in each, and away from each other.
+
+    `wide` is the width of the picture in pixels of the figure.
+    """
+    spots: list[tuple[float, float]] = []
+    for region in regions:
+        every = downsampling_step(region.shape, MOST_SIDE)
+        pixels = np.argwhere(touched_blocks(region, every)).astype(float)
+        pixels = pixels[:: max(len(pixels) // 2000, 1)]
+        off_middle = np.hypot(*(pixels - pixels.mean(axis=0)).T)
+        room = LETTER * size[1] / wide  # a letter's width in pixels of the picture
+        nearest = np.full(len(pixels), np.inf)
+        for spot in spots:
+            nearest = np.minimum(nearest, np.hypot(*(pixels - spot).T))
+        best = (off_middle + 1e6 * np.maximum(room - nearest, 0)).argmin()
+        row, column = pixels[best].tolist()
+        half = room / 2
+        spots.append(
+            (float(np.clip(row, half, max(size[0] - half, half))),
+             float(np.clip(column, half, max(size[1] - half, half))))
+        )  # fmt: skip
+    return spots
+
+
+def hatch_chance(axis: Axes, maps: Maps, k: int, scale: Scale) -> None:
+    """Stripes where a map shows an effect that could be chance; no effect has none."""
+    maps = maps.tested().thinned(MOST_SIDE)
+    if not maps.diverging or maps.beyond is None:
+        return
+    striped = ~maps.beyond[k] & (np.abs(maps.values[k]) > VISIBLE * scale.high)
+    if not striped.any():
+        return
+    framed = np.pad(striped.astype(float), 1)
+    rows, cols = (np.arange(n) - 1 for n in framed.shape)
+    with matplotlib.rc_context({"hatch.linewidth": 0.5}):
+        stripes = axis.contourf(cols, rows, framed, levels=[0.5, 1.5], colors="none",
+                                hatches=["/////"])  # fmt: skip
+    stripes.set_edgecolor("#00000055")
+    stripes.set_linewidth(0)
+    fit_to_image(axis)
 
 
 def middle_pixel(region: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -340,6 +341,12 @@ def show_image(axis: Axes, image: NDArray[Any], title: str) -> None:
     plain(axis.set_title(title, fontsize=9))
 
 
+def show_map(axis: Axes, maps: Maps, k: int, scale: Scale) -> None:
+    """Draw map k, striped where it could be chance."""
+    axis.imshow(drawn(maps, k, scale))
+    hatch_chance(axis, maps, k, scale)
+
+
 def drawn(maps: Maps, k: int, scale: Scale) -> NDArray[np.float32]:
     """Map k as pixels (H, W, 3) in 0..1: over the image in gray where zero means no effect.
 
@@ -376,13 +383,19 @@ def head(axis: Axes, maps: Maps, panel: int) -> None:
     """The fill's name and its swatch above a panel."""
     # A fixed height: left to itself, matplotlib lifts a title far above an inset.
     height = 1.09 if maps.fills else 1.0
-    plain(axis.set_title(one_line(maps.names[panel]), fontsize=9, y=height, pad=3))
+    plain(axis.set_title(patch_title(maps, panel), fontsize=9, y=height, pad=3))
     if not maps.fills:
         return
     swatch = axis.inset_axes((0.0, 1.02, 1.0, 0.06))
     swatch.imshow(sample(maps.fills[panel], maps.image), aspect="auto")
     swatch.set_xticks([])
     swatch.set_yticks([])
+
+
+def patch_title(maps: Maps, k: int) -> str:
+    """`patch of blue`: so that nobody takes it for where the image is blue."""
+    name = one_line(maps.names[k])
+    return f"patch of {name}" if maps.fills and maps.fills[k].is_color else name
 
 
 def sample(fill: Fill, image: NDArray[Any]) -> NDArray[np.float32]:
@@ -402,6 +415,9 @@ def colorbar(figure: Any, axes: NDArray[Any], scale: Scale, label: str) -> None:
         pad=0.01,
         aspect=14,
     )
+    if scale.diverging:
+        ends = f"{scale.low:.2g}\nlowers", f"{scale.high:+.2g}\nraises"
+        bar.set_ticks([scale.low, 0, scale.high], labels=[ends[0].replace("-", "−"), "0", ends[1]])
     bar.set_label(label, fontsize=8)
     plain(bar.ax.yaxis.label)
     bar.ax.tick_params(labelsize=8)
@@ -417,6 +433,21 @@ def plain(text: Text) -> None:
     """Let a text be drawn as it is: two dollars make no formula, half a surrogate no error."""
     text.set_parse_math(False)
     text.set_text(visible(text.get_text()).encode(errors="backslashreplace").decode())
+
+
+@functools.lru_cache(4096)
+def measured_width(words: str, size: float, bold: bool = False) -> float:
+    """Of a text in points, in pixels of a figure with 100 per inch."""
+    from matplotlib.backends.backend_agg import RendererAgg
+    from matplotlib.font_manager import FontProperties
+
+    font = FontProperties(size=size, weight="bold" if bold else "normal")
+    words = visible(words).encode(errors="backslashreplace").decode()
+    with DRAWING, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", LACKING, UserWarning)
+        renderer: Any = RendererAgg(1, 1, 100)  # type: ignore[no-untyped-call]
+        width, _, _ = renderer.get_text_width_height_descent(words, font, ismath=False)
+    return float(width)
 
 
 def short(title: str, most: int = 26) -> str:

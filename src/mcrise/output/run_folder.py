@@ -1,7 +1,7 @@
-"""Folder: where a run lives on disk, and what is there already.
+"""The folder of a run on disk, and what is in it.
 
-`run.npz` is the record, from which all else can be made again; `maps.png`, `regions.png` and
-`summary.json` are what was made of it. Another run is never written over unless that was asked for.
+`run.npz` is the explanation, from which all else can be made again; `maps.png`, `explanation.png`
+and `summary.json` are made from it. Another run is overwritten only if the user asks for it.
 """
 
 import json
@@ -21,13 +21,15 @@ from ..errors import ExplanationError, InputError
 from ..estimators import DEFAULT, find_estimator
 from ..explanation import Explanation, Prediction, Target
 from ..explanation_file import CHECKPOINT_SECONDS, RunFile
+from ..fills import Fill
 from ..interpretation.findings import Findings
 from ..interpretation.trial_calls import answers_saved
 from ..maps import Maps
 from ..model_calls import recognise
 from ..models import ModelSettings, find_file, load_model
 from ..models.model import Model
-from .plots import figure_png, plot_explanation, plot_maps, plot_rise
+from .figure import plot_explanation
+from .plots import figure_png, plot_maps, plot_rise
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,7 @@ class RunFolder:
             files[RISE] = plot_rise(*pair)
         written = {name: self.save(figure, named(name, suffix)) for name, figure in files.items()}
         self.write_json(named(SUMMARY, suffix), summary.to_json())
-        return Drawing(summary, tested, written)
+        return Drawing(summary, tested, written, explanation.plan.fills)
 
     def save(self, figure: "Figure", name: str) -> Path:
         """Write a picture."""
@@ -275,6 +277,7 @@ class Drawing:
     summary: Summary
     findings: Mapping[int, Findings]  # of each class that was tested
     files: Mapping[str, Path]  # by what they are called without a suffix
+    fills: tuple[Fill, ...] = ()
 
     def lines(self) -> list[str]:
         """To print."""

@@ -1,6 +1,5 @@
-"""Packing: maps and readings as a browser reads them, on the page, in reports and in notebooks."""
+"""Maps and findings as a browser reads them, on the page and in reports."""
 
-import hashlib
 import json
 import math
 from typing import Any
@@ -11,11 +10,9 @@ from numpy.typing import NDArray
 
 from ..estimators.base import NullThreshold
 from ..fills import Fill
-from ..images import png
-from ..interpretation.regions import Finding
-from ..interpretation.trials import TriedInterpretation
+from ..interpretation.findings import Findings
 from ..maps import Maps
-from .plots import Scale, drawn, sample, scale_for
+from .plots import sample, scale_for
 
 N_STOPS = 11  # of a color scale; PuOr is defined by as many
 POINTS = 8, 4, 3  # a cell and axis: what lies between is linear to a fraction of the error
@@ -77,8 +74,10 @@ def pack(
 
 
 def points_of(maps: Maps, grid: tuple[int, int], most: float) -> list[NDArray[np.float64]]:
-    """Where along rows and columns maps are told, in pixels; at most so many in all, if three a
-    cell are no more."""
+    """The rows and columns, in pixels, at which maps are sent: at most `most` points in all.
+
+    But three per cell at least.
+    """
     n_maps, *size = maps.values.shape
     for per_cell in POINTS:
         counts = [min(per_cell * cells + 1, n) for cells, n in zip(grid, size, strict=True)]
@@ -114,20 +113,12 @@ def stops(colormap: str) -> list[list[int]]:
     return [[round(255 * channel) for channel in color[:3]] for color in scale.tolist()]
 
 
-def reading_json(tried: TriedInterpretation) -> dict[str, Any]:
-    """A reading with its regions as runs of pixels: so many outside, so many inside, and so on."""
-    content = tried.to_json()
-    idle = [verdict.finding for verdict in tried.too_little]
-    told = [*content["findings"], *content["too_little"]]
-    for entry, finding in zip(told, [*tried.reading.findings, *idle], strict=True):
+def findings_json(findings: Findings) -> dict[str, Any]:
+    """Findings with their regions as runs of pixels, as `runs` has them."""
+    content = findings.to_json()
+    for entry, finding in zip(content["findings"], findings, strict=True):
         entry["runs"] = runs(finding.region)
-        entry["key"] = key_of(finding)
     return content
-
-
-def key_of(finding: Finding) -> str:
-    """What a finding goes by, whatever place it takes among the others."""
-    return hashlib.sha256(np.packbits(finding.region).tobytes()).hexdigest()[:8]
 
 
 def runs(region: NDArray[np.bool_]) -> list[int]:
@@ -141,8 +132,3 @@ def swatch(fill: Fill, image: NDArray[Any]) -> str:
     """The mean color of a fill, as CSS."""
     red, green, blue = np.rint(255 * sample(fill, image).mean(axis=(0, 1))).astype(int)
     return f"#{red:02x}{green:02x}{blue:02x}"
-
-
-def panel(maps: Maps, k: int, scale: Scale, most: int | None = None) -> bytes:
-    """Map k as a PNG file, no side longer than `most`."""
-    return png(drawn(maps, k, scale), most)

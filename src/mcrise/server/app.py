@@ -1,8 +1,8 @@
-"""The page and its HTTP interface: what a browser or a script may ask of the jobs.
+"""The page and its HTTP interface: what a browser or a script can ask of the jobs.
 
-Everything from outside is checked: who asks (`guard.py`), how much is sent and what it says
-(`uploads.py`, `parameters.py`, `order.py`). A request names jobs by numbers of our own and models
-by the names given at start; no word of it becomes a path or a model's address.
+Everything from outside is checked: who asks (`security`), how much is sent (`uploads`) and what it
+says (`dependencies`, `schemas`). A request names a job by an id made here and a model by the name
+given at the start. No word of a request becomes a path or the address of a model.
 """
 
 from fastapi import FastAPI, Request
@@ -13,11 +13,12 @@ from .._version import VERSION
 from ..batch.storage import Storage
 from ..errors import InputError, McriseError
 from ..output.html import WEB
-from . import routes_audit, routes_collection, routes_downloads, routes_jobs, routes_results
+from . import routes_audit, routes_downloads, routes_jobs, routes_overview, routes_results
 from .cache import ResultCache
 from .image_decoder import UploadRefused
 from .job_queue import JobQueue, QueueFull
 from .models import NotServed
+from .quota import StorageFull
 from .schemas import UnknownJob
 from .security import AccessMiddleware
 from .store import StorageError
@@ -27,16 +28,17 @@ STATUS: dict[type[Exception], int] = {
     NotServed: 409,
     QueueFull: 429,
     StorageError: 503,
+    StorageFull: 507,
 }
-MOST_CARDS = 2000  # kept in memory, a few kB each
+MOST_SUMMARIES = 2000  # in memory, a few kB each
 
 
 def create_app(
     jobs: JobQueue, host: str | None = None, token: str | None = None, audit: Storage | None = None
 ) -> FastAPI:
-    """The application over some jobs; `host` and `token` where other machines may ask.
+    """The application over some jobs; `host` and `token` where other machines have access.
 
-    `audit` is the folder of one that is shown too.
+    `audit` is the folder of an audit to show too.
     """
     app = FastAPI(
         title="mcrise",
@@ -45,15 +47,11 @@ def create_app(
         docs_url=None,  # these pages load scripts from elsewhere; /openapi.json is for tools
         redoc_url=None,
     )
-    app.state.jobs, app.state.result_cache, app.state.cards = (
-        jobs,
-        ResultCache(),
-        ResultCache(MOST_CARDS),
-    )
-    app.state.audit = audit
+    app.state.jobs, app.state.audit = jobs, audit
+    app.state.result_cache, app.state.summaries = ResultCache(), ResultCache(MOST_SUMMARIES)
     app.add_middleware(AccessMiddleware, host=host, token=token)
     app.add_exception_handler(McriseError, refuse)
-    for part in (routes_jobs, routes_audit, routes_collection, routes_results, routes_downloads):
+    for part in (routes_jobs, routes_audit, routes_overview, routes_results, routes_downloads):
         app.include_router(part.router)
     app.add_api_route("/", page, include_in_schema=False)
     app.mount("/web", StaticFiles(directory=WEB), name="web")
@@ -61,7 +59,7 @@ def create_app(
 
 
 async def refuse(request: Request, error: Exception) -> JSONResponse:
-    """What went wrong as one sentence: the asker's mistake, or the model's."""
+    """Answer with one sentence: a mistake of the client, or a failure of the model."""
     status = STATUS.get(type(error), 400 if isinstance(error, InputError) else 502)
     status = error.status if isinstance(error, UploadRefused) else status
     return JSONResponse({"detail": str(error)}, status)

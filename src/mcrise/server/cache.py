@@ -1,4 +1,4 @@
-"""Shelf: answers that took work, kept for the next who asks."""
+"""A cache of answers that took work."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 STALE_SECONDS = 0.5  # how old a map of a running job may be before a newer one is made
-MOST_SHELVED = 64
+MOST_CACHED = 64
 MAKERS = 2  # threads that make newer answers while older ones are given
 
 Key = tuple[Any, ...]
@@ -24,13 +24,13 @@ class ResultCache:
     wait for the reading of the class before.
     """
 
-    def __init__(self, most: int = MOST_SHELVED) -> None:
+    def __init__(self, most: int = MOST_CACHED) -> None:
         self.most = most
         self.answers: OrderedDict[Key, tuple[Any, float, Any]] = OrderedDict()
         self.making: dict[Key, tuple[threading.Lock, int]] = {}  # by kind, and for how many
         self.coming: set[Key] = set()
         self.changing = threading.Lock()
-        self.makers = ThreadPoolExecutor(MAKERS, "shelf")
+        self.makers = ThreadPoolExecutor(MAKERS, "cache")
 
     def get(self, key: Key, version: Any, make: Callable[[], Any], *, older: bool = False) -> Any:
         """The answer of that version; with `older`, of an earlier one if that is at hand."""
@@ -51,6 +51,11 @@ class ResultCache:
                     while len(self.answers) > self.most:
                         self.answers.popitem(last=False)
             return known[2]
+
+    def known(self, key: Key) -> Any:
+        """The answer of whichever version is at hand, or None."""
+        known = self.answers.get(key)
+        return known[2] if known else None
 
     def make_soon(self, key: Key, version: Any, make: Callable[[], Any]) -> None:
         """Have an answer made by somebody else, unless it is being made already."""

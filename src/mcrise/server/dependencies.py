@@ -1,11 +1,13 @@
 """Parameters: what the handlers of requests are given, checked."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from inspect import Parameter, Signature
+from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 from fastapi import Path as InPath
 
-from ..config import RunConfig
+from ..config import FIELDS, FloatOrAuto, IntOrAuto, RunConfig
 from ..errors import InputError
 from ..estimators import ESTIMATORS
 from ..explanation import Explanation
@@ -17,7 +19,6 @@ from .uploads import MOST_MASKS
 JobId = Annotated[str, InPath(pattern="^[0-9a-f]{16}$")]
 Target = Annotated[int | None, Query(ge=0, lt=10_000, description="Class; the top one if left out")]
 EstimatorName = Annotated[str, Query(pattern=f"^({'|'.join(ESTIMATORS)})$")]
-NumberOrAuto = int | Literal["auto"]
 
 # Of a route, for the schema.
 PNG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/png": {}}}}
@@ -30,19 +31,19 @@ async def jobs_of(request: Request) -> JobQueue:
     return jobs
 
 
-async def shelf_of(request: Request) -> ResultCache:
+async def cache_of(request: Request) -> ResultCache:
     result_cache: ResultCache = request.app.state.result_cache
     return result_cache
 
 
-async def cards_of(request: Request) -> ResultCache:
-    cards: ResultCache = request.app.state.cards
-    return cards
+async def summaries_of(request: Request) -> ResultCache:
+    summaries: ResultCache = request.app.state.summaries
+    return summaries
 
 
 TheJobs = Annotated[JobQueue, Depends(jobs_of)]
-TheCache = Annotated[ResultCache, Depends(shelf_of)]
-TheCards = Annotated[ResultCache, Depends(cards_of)]
+TheCache = Annotated[ResultCache, Depends(cache_of)]
+TheSummaries = Annotated[ResultCache, Depends(summaries_of)]
 
 
 def explanation_of(id: JobId, jobs: TheJobs) -> Explanation:
@@ -52,48 +53,55 @@ def explanation_of(id: JobId, jobs: TheJobs) -> Explanation:
 TheExplanation = Annotated[Explanation, Depends(explanation_of)]
 
 
-def config_of(
-    colors: Annotated[str, Query(max_length=500)] = str(RunConfig.fills),
-    n_masks: Annotated[
-        NumberOrAuto, Query(description=f"Up to {MOST_MASKS:,}, or auto")
-    ] = RunConfig.n_masks,
-    tolerance: Annotated[
-        float, Query(gt=0, lt=10, description="Relative error that is good enough for auto")
-    ] = RunConfig.tolerance,
-    max_masks: Annotated[
-        int, Query(ge=1, le=MOST_MASKS, description="Most masks of auto")
-    ] = RunConfig.max_masks,
-    target: Annotated[
-        str | None, Query(max_length=200, description="Class that auto looks at: label or index")
-    ] = None,
-    mask_prob: Annotated[
-        float | Literal["auto"],
-        Query(description="Chance that a cell is painted, 0.01 to 0.99, or auto"),
-    ] = RunConfig.mask_prob,
-    rows: Annotated[int, Query(ge=1, le=32, description="Cells down")] = RunConfig.grid[0],
-    columns: Annotated[int, Query(ge=1, le=32, description="Cells across")] = RunConfig.grid[1],
-    seed: Annotated[int, Query(ge=0, lt=2**53)] = RunConfig.seed,
-    batch_size: Annotated[
-        NumberOrAuto, Query(description="Images that the model is shown at once, or auto")
-    ] = RunConfig.batch_size,
-) -> RunConfig:
+# ---- the fields of a run's configuration
+
+OWN_LIMITS: dict[str, dict[str, Any]] = {  # of the page, where they are narrower than elsewhere
+    "fills": {"max_length": 500},
+    "grid": {"low": 1, "high": 32},
+    "mask_prob": {"low": 0.01, "high": 0.99},
+    "seed": {"low": 0, "high": 2**53 - 1},
+    "n_masks": {"low": 1, "high": MOST_MASKS},
+    "max_masks": {"low": 1, "high": MOST_MASKS},
+    "target": {"max_length": 200},
+}
+QUERY_WORDS = {"low": "ge", "high": "le", "above": "gt", "below": "lt", "max_length": "max_length"}
+
+
+def query_of(name: str, kind: Any, default: Any, help: str, limits: Mapping[str, Any]) -> Parameter:
+    """A parameter of a query; FastAPI has limits for plain numbers and texts only."""
+    is_plain = kind not in (IntOrAuto, FloatOrAuto)
+    words = {QUERY_WORDS[key]: limits[key] for key in QUERY_WORDS if is_plain and key in limits}
+    kind = Annotated[kind, Query(description=help, **words)]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def query_parameters() -> list[Parameter]:
+    """The fields of `RunConfig`: fills are called colors, a grid has rows and columns."""
+    found = []
+    for name, field in FIELDS.items():
+        default: Any = field.default
+        help, limits = field.metadata["help"], OWN_LIMITS.get(name, field.metadata)
+        if name == "grid":
+            found.append(query_of("rows", int, default[0], "Cells down", limits))
+            found.append(query_of("columns", int, default[1], "Cells across", limits))
+        elif name == "fills":
+            found.append(query_of("colors", str, default, help, limits))
+        else:
+            kind: Any = str | None if name == "target" else field.type
+            found.append(query_of(name, kind, default, help, limits))
+    return found
+
+
+def config_of(**given: Any) -> RunConfig:
+    colors, rows, columns = given.pop("colors"), given.pop("rows"), given.pop("columns")
     if not colors.strip(" ,"):
         raise InputError("No color was chosen: choose at least one to paint with.")
-    if n_masks != "auto" and not 1 <= n_masks <= MOST_MASKS:
-        raise InputError(f"n_masks is {n_masks}, but 1 to {MOST_MASKS:,} or auto is needed.")
-    if mask_prob != "auto" and not 0.01 <= mask_prob <= 0.99:
-        raise InputError(f"mask_prob is {mask_prob}, but 0.01 to 0.99 or auto is needed.")
-    return make_config(
-        fills=colors,
-        grid=(rows, columns),
-        mask_prob=mask_prob,
-        seed=seed,
-        n_masks=n_masks,
-        tolerance=tolerance,
-        max_masks=max_masks,
-        target=target,
-        batch_size=batch_size,
-    )
+    for name in ("n_masks", "mask_prob"):
+        low, high = OWN_LIMITS[name]["low"], OWN_LIMITS[name]["high"]
+        if given[name] != "auto" and not low <= given[name] <= high:
+            raise InputError(f"{name} is {given[name]}, but {low:,} to {high:,} or auto is needed.")
+    return make_config(fills=colors, grid=(rows, columns), **given)
 
 
-TheBrief = Annotated[RunConfig, Depends(config_of)]
+config_of.__signature__ = Signature(query_parameters())  # type: ignore[attr-defined]
+TheConfig = Annotated[RunConfig, Depends(config_of)]

@@ -100,20 +100,20 @@ class Decoder:
         late.start()
         try:
             send(process.stdin, {**asdict(geometry), "length": len(content)}, content)
-            told = json.loads(process.stdout.readline())
-            if "status" in told:
-                raise UploadRefused(told["status"], told["reason"])
-            pixels = np.frombuffer(process.stdout.read(told["length"]), np.uint8)
-            pixels = pixels.reshape(told["shape"])
+            answer = json.loads(process.stdout.readline())
+            if "status" in answer:
+                raise UploadRefused(answer["status"], answer["reason"])
+            pixels = np.frombuffer(process.stdout.read(answer["length"]), np.uint8)
+            pixels = pixels.reshape(answer["shape"])
         except (OSError, ValueError):  # it is no more
             self.close()
             raise UploadRefused(413, self.beyond()) from None
         finally:
             late.cancel()
             visit.end()
-        rows, cols = told["original_size"]
-        top, left, bottom, right = told["box"]
-        return View(pixels, (rows, cols), (top, left, bottom, right), tuple(told["notes"]))
+        rows, cols = answer["original_size"]
+        top, left, bottom, right = answer["box"]
+        return View(pixels, (rows, cols), (top, left, bottom, right), tuple(answer["notes"]))
 
     def beyond(self) -> str:
         return (
@@ -151,10 +151,10 @@ def serve() -> None:
     hold_memory(int(sys.argv[2]))
     warnings.simplefilter("ignore")
     while line := sys.stdin.buffer.readline():
-        told = json.loads(line)
-        content = sys.stdin.buffer.read(told.pop("length"))
-        size = told.pop("size")
-        geometry = Geometry(None if size is None else tuple(size), **told)
+        asked = json.loads(line)
+        content = sys.stdin.buffer.read(asked.pop("length"))
+        size = asked.pop("size")
+        geometry = Geometry(None if size is None else tuple(size), **asked)
         try:
             view = decode(content, geometry)
         except MemoryError:  # ends it: its memory is in pieces
@@ -213,7 +213,7 @@ def decode(content: bytes, geometry: Geometry) -> View:
     return geometry.view(content)
 
 
-def send(stream: IO[bytes], told: dict[str, Any], content: bytes = b"") -> None:
-    stream.write(json.dumps(told).encode() + b"\n")
+def send(stream: IO[bytes], header: dict[str, Any], content: bytes = b"") -> None:
+    stream.write(json.dumps(header).encode() + b"\n")
     stream.write(content)
     stream.flush()

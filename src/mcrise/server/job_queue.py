@@ -1,9 +1,8 @@
-"""Jobs: explanations asked for by others, done one after the other, and never lost.
+"""The queue of jobs: explanations that clients ask for, made one after the other and never lost.
 
-What was asked is a row in SQLite, what was computed is a record on disk, and the upload lies beside
-it: after a crash, the unfinished jobs are begun again with their records and end as if nothing had
-happened. One thread owns the models, and nothing that goes wrong ends it: what cannot be written
-down yet is tried again every second.
+The request of a job is a row in SQLite. Its result is a record on disk, beside the upload. After a
+crash, unfinished jobs go on from their records and end as if nothing had happened. One thread owns
+the models, and no error ends it: what cannot be stored is tried again every second.
 """
 
 import secrets
@@ -18,7 +17,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._util import validation
 from .._util.files import Lock
 from ..config import whole_chunks
 from ..errors import InputError, McriseError, safe_str
@@ -29,13 +27,14 @@ from ..models.model import Model
 from ..sampling import iter_explain, last, run
 from .image_decoder import DECODER
 from .models import NotServed, ServedModels
-from .quota import Quota, Retention
+from .quota import MOST_BYTES, Quota
 from .schemas import OPEN, Job, JobRequest, UnknownJob, parse_job
 from .store import JobFiles, JobTable, StorageError
+from .uploads import MOST_MASKS
 
 MOST_QUEUED = 16
-RETRY_SECONDS = 1.0  # after which what could not be written is tried again
-TIDY_SECONDS = 60.0  # between two looks at what is too old or too much
+RETRY_SECONDS = 1.0  # after which a failed write is tried again
+COUNT_SECONDS = 60.0  # between two counts of the bytes that jobs take
 
 T = TypeVar("T")
 
@@ -54,7 +53,7 @@ class JobQueue:
         *,
         most_queued: int = MOST_QUEUED,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
-        retention: Retention | None = None,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         self.folder, self.most_queued = folder, most_queued
         self.checkpoint_seconds = checkpoint_seconds
@@ -62,17 +61,16 @@ class JobQueue:
         self.lock = Lock(folder / "jobs.lock", "a server")
         self.changed = threading.Condition(threading.RLock())
         self.job_files = JobFiles(folder)
-        self.room = Quota(self.job_files, retention or Retention())
+        self.quota = Quota(self.job_files, most_bytes)
         try:
             self.job_table = JobTable(folder / "jobs.sqlite")
             self.jobs = {job.id: job for job in self.stored()}
         except BaseException:
             self.lock.release()
             raise
-        self.unkept: set[str] = set()  # jobs whose state could not be written yet
-        self.tidied = 0.0
+        self.unsaved: set[str] = set()  # jobs whose state could not be written yet
+        self.counted = 0.0
         self.open = True
-        self.ending = False  # soon: whoever listens should go
         self.worker = threading.Thread(target=self.work, name="model worker", daemon=True)
         self.worker.start()
 
@@ -84,7 +82,7 @@ class JobQueue:
         self.worker.join()
         self.models.close()
         with suppress(StorageError), self.changed:
-            self.write_unkept()
+            self.save_unsaved()
         self.job_table.close()
         self.lock.release()
 
@@ -94,40 +92,40 @@ class JobQueue:
         trouble = self.job_table.trouble if alive else "The thread that asks the models has ended."
         return {"alive": alive, "trouble": trouble}
 
-    # ---- asking
+    # ---- requests
 
     def submit(self, job_request: JobRequest, picture: bytes, view: View | None = None) -> Job:
-        """Take an order for a picture (the bytes of a file), and what the model is shown of it."""
+        """Queue a request for a picture (the bytes of a file); `view` is what the model sees."""
         with self.changed:
             self.check_queue()
-            self.room.check(len(picture))
+            self.quota.check(len(picture), self.jobs.values())
             job = Job(secrets.token_hex(8), self.next_number(), job_request, time.time())
-            self.keep_new(job, picture, view)
+            self.store_new(job, picture, view)
             self.changed.notify_all()
         return job
 
     def adopt(self, id: str, job_request: JobRequest, explanation: Explanation) -> None:
-        """Take a record that was made elsewhere, as a job that is done; nothing if it is here."""
+        """Add a record that was made elsewhere as a finished job, unless it is here already."""
         with self.changed:
             if id in self.jobs:
                 return
             n_masks = explanation.n_masks
             job = Job(id, self.next_number(), job_request, time.time(), "done", n_masks, n_masks,
                       explanation.stop_reason)  # fmt: skip
-            self.room.check(n_masks * explanation.n_classes * 4)
-            self.keep_new(job, png(explanation.view.pixels), explanation=explanation)
+            self.quota.check(n_masks * explanation.n_classes * 4, self.jobs.values())
+            self.store_new(job, png(explanation.view.pixels), explanation=explanation)
 
     def next_number(self) -> int:
         return 1 + max((job.number for job in self.jobs.values()), default=0)
 
-    def keep_new(
+    def store_new(
         self,
         job: Job,
         picture: bytes,
         view: View | None = None,
         explanation: Explanation | None = None,
     ) -> None:
-        """Keep all of a job, or nothing and say why."""
+        """Store all of a new job, or nothing and raise `StorageError`."""
         try:
             self.job_files.put(job.id, picture, view, explanation)
             self.job_table.add(job.to_row())
@@ -137,11 +135,11 @@ class JobQueue:
                 raise
             reason = error.strerror if isinstance(error, OSError) else error
             raise StorageError(
-                f"The picture cannot be kept in {self.folder} ({reason}): make room there, then "
+                f"The picture cannot be stored in {self.folder} ({reason}): make room there, then "
                 "send it again."
             ) from None
         self.jobs[job.id] = job
-        self.room.count([job.id])
+        self.quota.count([job.id])
 
     def check_queue(self) -> None:
         if len(self.queue()) >= self.most_queued:
@@ -160,10 +158,22 @@ class JobQueue:
         return self.move(id, ("paused", "stopped", "failed"), "queued")
 
     def more(self, id: str, n_masks: int) -> Job:
-        """Ask for so many masks beyond those it has or is on its way to."""
+        """Ask for `n_masks` masks beyond those that a job has or was asked for."""
         with self.changed:
             job = self.get(id)
-            goal = whole_chunks(max(job.n_masks, job.goal) + n_masks)
+            asked = job.job_request.config.n_masks
+            if asked == "auto" and not job.n_masks:
+                raise InputError(
+                    "This job has not begun, and it chooses its number of masks itself: ask for "
+                    "more when it is done."
+                )
+            goal = max(job.n_masks, job.goal, 0 if asked == "auto" else asked)
+            goal = whole_chunks(goal + n_masks)
+            if goal > MOST_MASKS:
+                raise InputError(
+                    f"A job has at most {MOST_MASKS:,} masks, but this one would have {goal:,}: "
+                    "ask for fewer."
+                )
             job_request = replace(
                 job.job_request, config=replace(job.job_request.config, n_masks=goal)
             )
@@ -177,8 +187,8 @@ class JobQueue:
             job = self.get(id)
             self.job_table.drop(id)
             del self.jobs[id]
-            self.room.forget([id])
-            self.unkept.discard(id)
+            self.quota.forget([id])
+            self.unsaved.discard(id)
             job.state = "cancelled"
             self.job_files.remove(id)  # and again by the worker, if it is at it
 
@@ -189,8 +199,8 @@ class JobQueue:
             if job.state in sources:
                 if state == "queued":
                     self.check_queue()
-                more |= {"state": state, "note": "", "leaves": None}
-            self.keep(replace(job, **more))  # first: what cannot be kept does not happen
+                more |= {"state": state, "note": ""}
+            self.save(replace(job, **more))  # first: what cannot be stored does not happen
             for name, value in more.items():
                 setattr(job, name, value)
             self.changed.notify_all()
@@ -200,12 +210,12 @@ class JobQueue:
         """Have the worker apply a function to a model, before the next chunk of any job."""
         with self.changed:
             if not self.worker.is_alive():
-                raise McriseError("The models are not being asked any more: start the server anew.")
+                raise McriseError("The thread that asks the models has ended: restart the server.")
             answer = self.models.hand_in(name, function)
             self.changed.notify_all()
         return answer
 
-    # ---- looking
+    # ---- results
 
     def get(self, id: str) -> Job:
         with self.changed:
@@ -253,17 +263,17 @@ class JobQueue:
             if job.state != "running":
                 whole.save(self.job_files.record_path(id))
 
-    # ---- working
+    # ---- the worker
 
     def work(self) -> None:
         while True:
-            with suppress(StorageError):  # told by `health`, and tried again
-                self.write_unkept()
-                self.tidy()
+            with suppress(StorageError):  # `health` reports it, and it is tried again
+                self.save_unsaved()
+            self.count_bytes()
             with self.changed:
                 self.changed.wait_for(
                     lambda: not self.open or self.models.calls or self.queue(),
-                    RETRY_SECONDS if self.unkept or self.job_table.trouble else TIDY_SECONDS,
+                    RETRY_SECONDS if self.unsaved or self.job_table.trouble else COUNT_SECONDS,
                 )
                 if not self.open:
                     return
@@ -281,8 +291,7 @@ class JobQueue:
             with closing(self.chunks(job)) as chunks:
                 for _ in chunks:
                     self.models.serve()
-                    with suppress(StorageError):
-                        self.tidy()
+                    self.count_bytes()
                     if not self.open or job.state != "running":
                         break
                 else:
@@ -293,8 +302,8 @@ class JobQueue:
         except BaseException as error:  # a job must not take the worker with it
             job.state, job.note = "failed", f"{type(error).__name__}: {safe_str(error)}"
         with self.changed:
-            if job.early:  # it failed before there was anything to go on with
-                job.early = False
+            if job.preview:  # it failed before the first masks that count
+                job.preview = False
                 self.job_files.let_go(job.id)
             if job.id not in self.jobs:
                 self.job_files.remove(job.id)
@@ -303,8 +312,8 @@ class JobQueue:
                 asked = job.job_request.config.n_masks
                 unmet = isinstance(asked, int) and job.n_masks < asked  # more was asked meanwhile
                 job.state = "queued" if unmet else "done"
-            self.room.count([job.id])
-            self.unkept.add(job.id)
+            self.quota.count([job.id])
+            self.unsaved.add(job.id)
 
     def chunks(self, job: Job) -> Generator[Explanation, None, None]:
         """The run of a job, kept on disk as it goes."""
@@ -312,13 +321,13 @@ class JobQueue:
         model = self.models.served(job_request.model)
         view = self.unpacked(job)
 
-        def show_early(explanation: Explanation) -> None:
+        def show_preview(explanation: Explanation) -> None:
             explanation.recognised = model.predict
             draw(explanation, job_request)
             with self.changed:
                 if job.id in self.jobs:
                     self.job_files.hold_still(job.id, explanation)  # the run has one of its own
-                    job.early = True
+                    job.preview = True
 
         known = load(path) if path.exists() else None
         if known is None and job_request.as_recorded:
@@ -332,7 +341,7 @@ class JobQueue:
             if known is None
             else replace(job_request.config, fills=known.plan.fills)
         )
-        grown = run(view, model, config, known, show_early)
+        grown = run(view, model, config, known, show_preview)
         started, n_before = time.monotonic(), None
         with closing(RunFile(path, seconds=self.checkpoint_seconds).keep(grown)) as saved:
             for explanation in saved:
@@ -341,7 +350,7 @@ class JobQueue:
                 with self.changed:
                     if job.id in self.jobs:
                         self.job_files.hold(job.id, explanation)
-                    job.n_masks, job.note, job.early = (
+                    job.n_masks, job.note, job.preview = (
                         explanation.n_masks,
                         explanation.stop_reason,
                         False,
@@ -355,28 +364,26 @@ class JobQueue:
                         started = time.monotonic()  # the first chunk may compile something
                 yield explanation
 
-    # ---- keeping
+    # ---- storage
 
-    def keep(self, job: Job) -> None:
-        """Write a job down, or raise `NotKept`."""
+    def save(self, job: Job) -> None:
+        """Write the row of a job, or raise `StorageError`."""
         self.job_table.put(job.to_row())
-        self.unkept.discard(job.id)
+        self.unsaved.discard(job.id)
 
-    def write_unkept(self) -> None:
-        """Write what the worker has brought about, now or when it is possible again."""
+    def save_unsaved(self) -> None:
+        """Write the rows of jobs that the worker has changed, as soon as that is possible."""
         if self.job_table.trouble:
             self.job_table.probe()
         with self.changed:
-            for id in sorted(self.unkept & set(self.jobs)):
-                self.keep(self.jobs[id])
+            for id in sorted(self.unsaved & set(self.jobs)):
+                self.save(self.jobs[id])
 
     def stored(self) -> Iterator[Job]:
-        """The jobs of earlier; those that were being worked on wait for their turn again."""
-        leaving = self.job_table.leaving()
+        """The jobs of earlier sessions; those that were running wait in the queue again."""
         for row in self.job_table.rows():
             try:
                 job = parse_job(row)
-                job.leaves = validation.number(leaving[job.id]) if job.id in leaving else None
             except (InputError, ValueError) as error:
                 self.job_table.close()
                 raise InputError(
@@ -388,26 +395,16 @@ class JobQueue:
             job.state = "queued" if job.state == "running" else job.state
             yield job
 
-    def tidy(self) -> None:
-        """Let go of what is too old or too much, a day after it was told so."""
-        if time.monotonic() - self.tidied < TIDY_SECONDS and self.tidied:
+    def count_bytes(self) -> None:
+        """Count the bytes of all jobs now and then: the record of a running job grows."""
+        if self.counted and time.monotonic() - self.counted < COUNT_SECONDS:
             return
-        self.tidied, now = time.monotonic(), time.time()
+        self.counted = time.monotonic()
         with self.changed:
-            there = dict(self.jobs)
-        self.room.count(there)  # of thousands of files: nobody waits for that
-        resting = {id: job for id, job in there.items() if job.state not in OPEN}
-        leaving = self.room.leaving(resting, now)
-        for id in [id for id, at in leaving.items() if at <= now]:
-            with suppress(UnknownJob):
-                self.delete(id)
-            del leaving[id]
+            ids = set(self.jobs)
+        self.quota.count(ids)  # thousands of files, perhaps: without the lock
         with self.changed:
-            self.room.forget(there.keys() - self.jobs.keys())  # that were deleted meanwhile
-            if leaving != {id: job.leaves for id, job in resting.items() if job.leaves}:
-                self.job_table.tell_leaving(leaving)
-            for id, job in resting.items():
-                job.leaves = leaving.get(id)
+            self.quota.forget(ids - self.jobs.keys())  # deleted meanwhile
 
 
 def draw(explanation: Explanation, job_request: JobRequest) -> None:

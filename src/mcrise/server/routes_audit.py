@@ -1,4 +1,4 @@
-"""An audit in the page: its figures, its own page, and its images opened with their records."""
+"""Routes of an audit: its statistics, its page, and its images opened with their records."""
 
 import hashlib
 import json
@@ -56,10 +56,10 @@ def figures(audit: TheAudit) -> dict[str, Any]:
             }
             for one in made.classes
         ]
-    told: dict[str, Any] = to_jsonable(
+    answer: dict[str, Any] = to_jsonable(
         {"name": asked.title, "page": "/audit.html", "fills": fills, "classes": classes}
     )
-    return told
+    return answer
 
 
 @router.get("/audit.html", response_class=HTMLResponse)
@@ -69,7 +69,11 @@ def page(audit: TheAudit, result_cache: TheCache) -> HTMLResponse:
     def link(number: int) -> str | None:
         return f"/audit/{number}" if record_file(audit, number).is_file() else None
 
-    version = hashlib.sha256(b"".join((audit / name).read_bytes() for name in (NOTE, FILE)))
+    for name in (NOTE, FILE):
+        if not (audit / name).is_file():  # a FIFO would be waited for
+            raise UnknownJob(f"The audit has no file {name} any more: audit again.")
+    with reporting_damage(audit):
+        version = hashlib.sha256(b"".join((audit / name).read_bytes() for name in (NOTE, FILE)))
     text = result_cache.get(("audit", "page"), version.digest(), lambda: render(audit, link))
     return HTMLResponse(
         text, headers={"content-security-policy": f"{POLICY}; frame-ancestors 'none'"}

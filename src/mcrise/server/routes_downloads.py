@@ -1,4 +1,4 @@
-"""Taking home: the files that a job leaves to whoever asked for it."""
+"""Routes of downloads: the record, the figure and the report of a job."""
 
 import os
 import unicodedata

@@ -1,32 +1,25 @@
-"""Asking: what is served, and jobs from their first request to their end."""
+"""Routes of jobs: what is served, and each job from its submission to its deletion."""
 
-import asyncio
-import json
-from collections.abc import AsyncIterator
 from functools import cache
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from fastapi import APIRouter, HTTPException, Query, Request, Response
-from fastapi import Path as InPath
-from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from .._version import VERSION
 from ..config import RunConfig
 from ..demo.signs import SIGNS
-from ..errors import InputError
 from ..estimators import DEFAULT, ESTIMATORS
 from ..fills import CUBE8
 from ..images import View, png
-from .dependencies import BODY, PNG, JobId, TheBrief, TheJobs
+from .dependencies import BODY, PNG, JobId, TheConfig, TheJobs
 from .image_decoder import FORMATS
 from .job_queue import JobQueue
-from .schemas import OPEN, Job, JobRequest, UnknownJob
+from .schemas import Job, JobRequest
 from .uploads import MOST_BYTES, MOST_MASKS, body_of, check_request, decoded
 
-POLL_SECONDS = 0.1
-QUIET_SECONDS = 10.0  # after which a listener is told that somebody is still there
+router = APIRouter(prefix="/api")
 
 
 def places_of(jobs: JobQueue) -> dict[str, int]:
@@ -35,11 +28,11 @@ def places_of(jobs: JobQueue) -> dict[str, int]:
 
 
 def status_of(jobs: JobQueue, job: Job, places: dict[str, int] | None = None) -> dict[str, Any]:
-    """As a browser is told it; `places`, where they are known for many."""
+    """The status of a job as JSON; `places` where they are known for many jobs."""
     places = places_of(jobs) if places is None else places
     config = job.job_request.config
     auto = config.n_masks == "auto"
-    # Of auto the goal is only where it will look next: nobody knows yet what is left.
+    # With auto the goal is only where the error is looked at next: the rest is unknown.
     left = 0 if auto or job.state != "running" else job.goal - job.n_masks
     return {
         "id": job.id,
@@ -48,7 +41,7 @@ def status_of(jobs: JobQueue, job: Job, places: dict[str, int] | None = None) ->
         "state": job.state,
         "position": places.get(job.id),
         "n_masks": job.n_masks,
-        "early": job.early,
+        "preview": job.preview,
         "goal": job.goal,
         "masks_per_second": job.speed,
         "seconds_left": left / job.speed if job.speed and left > 0 else None,
@@ -56,62 +49,35 @@ def status_of(jobs: JobQueue, job: Job, places: dict[str, int] | None = None) ->
         "served": job.job_request.model in jobs.models,
         "note": job.note,
         "created": job.created,
-        "leaves": job.leaves,
     }
 
 
-async def follow(jobs: JobQueue, id: str) -> AsyncIterator[str]:
-    """Send the status of a job whenever it has changed, until it neither runs nor waits."""
-    before: dict[str, Any] = {}
-    quiet = 0.0
-    while not jobs.ending:
-        try:
-            now = status_of(jobs, jobs.get(id))
-        except UnknownJob:
-            yield "event: gone\ndata: {}\n\n"
-            return
-        if now != before:
-            yield f"event: progress\ndata: {json.dumps(now)}\n\n"
-            before, quiet = now, 0.0
-        elif quiet >= QUIET_SECONDS:
-            yield ": still here\n\n"
-            quiet = 0.0
-        if now["state"] not in OPEN:  # as it was told: the job itself may be further by now
-            yield "event: rest\ndata: {}\n\n"
-            return
-        await asyncio.sleep(POLL_SECONDS)
-        quiet += POLL_SECONDS
-
-
-router = APIRouter(prefix="/api")
-
-
-@router.get("/about")
-async def about(request: Request, jobs: TheJobs) -> dict[str, Any]:
-    """What is served: models, signs, estimators, limits, and whether there is an audit."""
+@router.get("/info")
+async def info(request: Request, jobs: TheJobs) -> dict[str, Any]:
+    """What is served: models, signs, estimators, limits, storage, and whether there is an audit."""
     return {
         "version": VERSION,
         "models": [{"name": name, "labels": model.labels} for name, model in jobs.models.items()],
         "signs": list(SIGNS),
         "estimators": list(ESTIMATORS),
-        "default": DEFAULT,
+        "default_estimator": DEFAULT,
         "palette": [
             {"name": fill.name, "swatch": "#{:02x}{:02x}{:02x}".format(*fill.rgb)} for fill in CUBE8
         ],
         "formats": list(FORMATS),
         "most_bytes": MOST_BYTES,
         "most_masks": MOST_MASKS,
-        "usual": RunConfig().to_json(),
+        "defaults": RunConfig().to_json(),
         "n_images": jobs.models.n_images,
         "audit": getattr(request.app.state, "audit", None) is not None,
         "worker": jobs.health(),
-        "kept": jobs.room.to_json(),
+        "storage": jobs.quota.to_json(jobs.all()),
     }
 
 
 @router.get("/health")
 async def health(jobs: TheJobs) -> dict[str, Any]:
-    """Whether jobs are being worked on, and what is in the way."""
+    """Whether the worker runs, and what hinders it."""
     return jobs.health()
 
 
@@ -132,7 +98,7 @@ def sign_png(name: str) -> bytes:
 async def submit(
     request: Request,
     jobs: TheJobs,
-    config: TheBrief,
+    config: TheConfig,
     sign: Annotated[str | None, Query(description="A drawn sign instead of a body")] = None,
     name: Annotated[str, Query(max_length=200, description="What to call the picture")] = "",
     model: Annotated[str | None, Query(description="One of those served")] = None,
@@ -171,38 +137,27 @@ async def list_jobs(jobs: TheJobs) -> list[dict[str, Any]]:
 
 @router.get("/jobs/{id}")
 async def status(id: JobId, jobs: TheJobs) -> dict[str, Any]:
-    """How far a job has got."""
+    """The status of a job."""
     return status_of(jobs, jobs.get(id))
 
 
-@router.post("/jobs/{id}/do/{action}")
+@router.post("/jobs/{id}/actions/{action}")
 def steer(id: JobId, action: Literal["pause", "resume", "stop"], jobs: TheJobs) -> dict[str, Any]:
-    """Pause, resume or stop a job, within a chunk."""
+    """Pause, resume or stop a job. It takes effect within a chunk."""
     return status_of(jobs, getattr(jobs, action)(id))
 
 
-@router.post("/jobs/{id}/more/{n_masks}")
+@router.post("/jobs/{id}/masks")
 def more(
-    id: JobId, n_masks: Annotated[int, InPath(ge=1, le=MOST_MASKS)], jobs: TheJobs
+    id: JobId,
+    jobs: TheJobs,
+    n_masks: Annotated[int, Query(ge=1, le=MOST_MASKS, description="How many more")],
 ) -> dict[str, Any]:
-    """Ask for more masks than it has."""
-    if jobs.get(id).goal + n_masks > MOST_MASKS:
-        raise InputError(f"A job has at most {MOST_MASKS:,} masks.")
+    """Ask for more masks than a job has."""
     return status_of(jobs, jobs.more(id, n_masks))
 
 
 @router.delete("/jobs/{id}", status_code=204)
 def delete(id: JobId, jobs: TheJobs) -> None:
-    """Cancel a job and forget it."""
+    """Cancel a job and delete its files."""
     jobs.delete(id)
-
-
-@router.get(
-    "/jobs/{id}/events",
-    response_class=StreamingResponse,
-    responses={200: {"content": {"text/event-stream": {}}}},
-)
-async def events(id: JobId, jobs: TheJobs) -> StreamingResponse:
-    """Progress as server-sent events, each as `GET /api/jobs/{id}`, until it rests."""
-    jobs.get(id)
-    return StreamingResponse(follow(jobs, id), media_type="text/event-stream")

@@ -1,4 +1,4 @@
-"""Looking: what is made of a job's record, and what the model says of the picture repainted."""
+"""Routes of results: maps, findings, their tests, and answers to repainted pictures."""
 
 import asyncio
 from concurrent.futures import Future
@@ -189,7 +189,7 @@ async def trials(
     )
     only = [found for found in reading.findings if finding in (None, key_of(found))]
     if finding and not only:
-        raise HTTPException(404, "There is no such finding: the reading has changed, load it anew.")
+        raise HTTPException(404, "There is no such finding any more: load the findings again.")
 
     def tried(model: Model) -> TriedInterpretation:
         with answers_saved(explanation, lambda: jobs.keep_answers(id, explanation)):

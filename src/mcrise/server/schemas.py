@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 from .._util import validation
 from ..config import RunConfig
 from ..errors import InputError
-from ..masks import MOST_CELLS
 
 BLANK = np.zeros((64, 64, 3), np.uint8)
 
@@ -40,58 +38,30 @@ class JobRequest:
 
 
 def parse_request(said: Any) -> JobRequest:
-    """An order as an earlier or a later version has told it: it may know fewer things, or more."""
+    """A request as an earlier or a later version wrote it: it may have fewer fields, or more."""
     try:
         said = validation.table(said)
         known = {
-            name: read(said[name])
-            for name, read in BRIEF.items()
-            if name in said and not (name == "fills" and said[name] is None)
+            name: value for name, value in said.items() if name != "fills" or value is not None
         }
+        refuse_pictures(known.get("fills"))
+        config = RunConfig.from_json(known)
         model, name = validation.text(said["model"]), validation.text(said["name"])
     except (ValueError, LookupError, RecursionError) as error:
-        raise InputError(f"it is no order ({error}).") from None
-    return JobRequest(model, name, make_config(**known), "fills" in said and said["fills"] is None)
+        raise InputError(f"it is not a job request ({error}).") from None
+    return JobRequest(model, name, config, "fills" in said and said["fills"] is None)
 
 
-def auto_or(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: value if value == "auto" else read(value)
+def make_config(**given: Any) -> RunConfig:
+    """A configuration that somebody else asks for."""
+    refuse_pictures(given.get("fills"))
+    return RunConfig(**given)
 
 
-def whole(value: Any) -> int:
-    return validation.whole(value, 0, 2**64 - 1)
-
-
-def target(value: Any) -> int | str | None:
-    return (
-        value
-        if value is None
-        else validation.text(value)
-        if isinstance(value, str)
-        else whole(value)
-    )
-
-
-# How the entries of a brief are read.
-BRIEF: dict[str, Callable[[Any], Any]] = {
-    "fills": validation.text,
-    "grid": lambda value: validation.pair(value, MOST_CELLS),
-    "mask_prob": auto_or(validation.number),
-    "seed": whole,
-    "n_masks": auto_or(whole),
-    "tolerance": validation.number,
-    "max_masks": whole,
-    "target": target,
-    "batch_size": auto_or(whole),
-}
-
-
-def make_config(**told: Any) -> RunConfig:
-    """A brief in the words of others."""
-    # A brief reads its fills when it is made, and a picture would be opened then.
-    if "picture" in str(told.get("fills", "")).lower():
+def refuse_pictures(fills: Any) -> None:
+    """A configuration reads its fills when it is made, and a picture would be opened then."""
+    if "picture" in str(fills).lower():
         raise InputError("A picture from a file cannot be a fill here: files are not read.")
-    return RunConfig(**told)
 
 
 ID = "[0-9a-f]{16}"  # of a job: part of the names of its files
@@ -115,9 +85,8 @@ class Job:
     n_masks: int = 0
     goal: int = 0
     note: str = ""  # why it stopped or failed
-    early: bool = False  # there is something to see, before the first masks that count
-    speed: float | None = None  # masks a second
-    leaves: float | None = None  # when it goes, where there is no room for it
+    preview: bool = False  # there are maps of the pilot, before the first masks that count
+    speed: float | None = None  # masks per second
 
     def to_row(self) -> tuple[Any, ...]:
         asked = json.dumps(self.job_request.to_json())

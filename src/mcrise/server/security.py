@@ -17,8 +17,8 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 HALF_SECONDS = 10.0  # in which the head of a request must have come
 MOST_HALF = 64
 MOST_OPEN = 400  # and never more than half the files that this process may open
-MOST_TOLD = 5  # lines of a log that begin alike,
-TOLD_SECONDS = 60.0  # in so many seconds
+MOST_LOGGED = 5  # lines of a log that begin alike,
+LOG_SECONDS = 60.0  # in so many seconds
 
 
 def room() -> int:
@@ -79,19 +79,19 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
 
 class RateLimitFilter(logging.Filter):
-    """Lets what is said again and again through a few times a minute."""
+    """Lets a repeated message through a few times per minute."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.since, self.told = 0.0, dict[str, int]()
+        self.since, self.counts = 0.0, dict[str, int]()
 
-    def filter(self, explanation: logging.LogRecord) -> bool:
+    def filter(self, record: logging.LogRecord) -> bool:
         now = time.monotonic()
-        if now - self.since > TOLD_SECONDS:
-            self.since, self.told = now, {}
-        start = str(explanation.msg)[:40]
-        self.told[start] = self.told.get(start, 0) + 1
-        return self.told[start] <= MOST_TOLD
+        if now - self.since > LOG_SECONDS:
+            self.since, self.counts = now, {}
+        start = str(record.msg)[:40]
+        self.counts[start] = self.counts.get(start, 0) + 1
+        return self.counts[start] <= MOST_LOGGED
 
 
 def limit_logs() -> None:

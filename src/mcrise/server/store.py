@@ -1,7 +1,8 @@
-"""Cabinet: what lies in a folder for each job, the file that was sent and the record of its run.
+"""What a folder of jobs stores: one row per job (`JobTable`) and its files (`JobFiles`).
 
-The newest of both are held in memory as well. The record of a job that runs grows; whoever looks
-gets a copy that does not, the same one until there are more masks, since it keeps what was fitted.
+The files of a job are the upload and the record of its run. The newest of both are in memory too.
+The record of a running job grows. Readers get a copy that does not grow, the same copy until there
+are more masks, since a copy caches what was fitted.
 """
 
 import sqlite3
@@ -20,18 +21,15 @@ from ..explanation_file import load
 from ..images import View
 from .schemas import UnknownJob
 
-TABLES = (
-    """CREATE TABLE IF NOT EXISTS jobs (
+TABLE = """CREATE TABLE IF NOT EXISTS jobs (
     number INTEGER PRIMARY KEY, id TEXT UNIQUE, asked TEXT, created REAL, state TEXT,
-    n_masks INTEGER, goal INTEGER, note TEXT)""",
-    "CREATE TABLE IF NOT EXISTS leaving (id TEXT PRIMARY KEY, at REAL)",
-)
+    n_masks INTEGER, goal INTEGER, note TEXT)"""
 COLUMNS = "number, id, asked, created, state, n_masks, goal, note"
-PATIENCE = 0.25  # seconds to wait for somebody else's lock: requests wait with it
+PATIENCE = 0.25  # seconds to wait for the lock of another process: requests wait too
 
 
 class StorageError(McriseError):
-    """What was asked cannot be written down, so it is not taken."""
+    """The request cannot be stored, so it is not accepted."""
 
 
 class JobTable:
@@ -44,8 +42,7 @@ class JobTable:
             self.database = sqlite3.connect(path, timeout=PATIENCE, check_same_thread=False)
         with self.opening():
             self.database.execute("PRAGMA journal_mode=WAL")
-            for table in TABLES:
-                self.database.execute(table)
+            self.database.execute(TABLE)
 
     @contextmanager
     def opening(self) -> Iterator[None]:
@@ -61,7 +58,7 @@ class JobTable:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """All of a block is written, or nothing and it is said why."""
+        """Write all of a block, or nothing and raise `StorageError`."""
         with self.turn:
             try:
                 with self.database:
@@ -79,7 +76,7 @@ class JobTable:
             return self.database.execute(f"SELECT {COLUMNS} FROM jobs").fetchall()
 
     def add(self, values: tuple[Any, ...]) -> None:
-        """A new row; nobody's is overwritten."""
+        """Write a new row; no other row is overwritten."""
         with self.writing() as database:
             database.execute("INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
@@ -90,20 +87,9 @@ class JobTable:
     def drop(self, id: str) -> None:
         with self.writing() as database:
             database.execute("DELETE FROM jobs WHERE id = ?", (id,))
-            database.execute("DELETE FROM leaving WHERE id = ?", (id,))
-
-    def leaving(self) -> dict[str, float]:
-        """The jobs that were told to go, and when."""
-        with self.opening():
-            return dict(self.database.execute("SELECT id, at FROM leaving").fetchall())
-
-    def tell_leaving(self, leaving: dict[str, float]) -> None:
-        with self.writing() as database:
-            database.execute("DELETE FROM leaving")
-            database.executemany("INSERT INTO leaving VALUES (?, ?)", leaving.items())
 
     def probe(self) -> None:
-        """Find out whether it can be written again."""
+        """Find out whether the table can be written again."""
         with self.writing() as database:
             database.execute("BEGIN IMMEDIATE")
 
@@ -132,7 +118,7 @@ class JobFiles:
     def record_path(self, id: str) -> Path:
         return self.folder / f"{id}.npz"
 
-    # ---- putting in
+    # ---- writing
 
     def put(
         self,
@@ -141,7 +127,7 @@ class JobFiles:
         view: View | None = None,
         explanation: Explanation | None = None,
     ) -> None:
-        """Write what a new job begins with: the bytes that were sent, and a record made before."""
+        """Write the files of a new job: the upload, and a record if one exists."""
         write_atomically(self.upload_path(id), picture)
         if explanation is not None:
             explanation.save(self.record_path(id))
@@ -152,7 +138,7 @@ class JobFiles:
                     self.views.popitem(last=False)
 
     def hold(self, id: str, explanation: Explanation) -> None:
-        """Have a record at hand."""
+        """Hold a record in memory."""
         with self.changing:
             if self.held.get(id) is not explanation:
                 self.copies.pop(id, None)
@@ -162,13 +148,13 @@ class JobFiles:
                 self.copies.pop(self.held.popitem(last=False)[0], None)
 
     def hold_still(self, id: str, explanation: Explanation) -> None:
-        """Have a record at hand that does not grow: it is its own copy."""
+        """Hold a record that does not grow: it is its own copy."""
         with self.changing:
             self.hold(id, explanation)
             self.copies[id] = explanation
 
     def let_go(self, id: str) -> None:
-        """Have a record at hand no more."""
+        """Hold a record in memory no longer."""
         with self.changing:
             self.held.pop(id, None)
             self.copies.pop(id, None)
@@ -181,21 +167,21 @@ class JobFiles:
                 with suppress(OSError):
                     path.unlink()
 
-    # ---- taking out
+    # ---- reading
 
     def upload(self, id: str) -> bytes:
-        """The file that was sent."""
+        """The bytes of the uploaded file."""
         try:
             return self.upload_path(id).read_bytes()
         except FileNotFoundError:  # meanwhile
             raise UnknownJob(f"The picture of job {id} is gone: send it again.") from None
 
     def explanation(self, id: str) -> Explanation:
-        """The record itself. Reading a long one takes seconds: nobody else waits for that."""
+        """The record itself. Reading a long one takes seconds, during which no lock is held."""
         with self.changing:
             if id in self.held:
                 return self.held[id]
-        with self.reading:  # of two who want it, one reads
+        with self.reading:  # of two threads that want it, one reads
             with self.changing:
                 if id in self.held:
                     return self.held[id]
@@ -208,19 +194,20 @@ class JobFiles:
                 return self.held[id]
 
     def copy(self, id: str) -> Explanation:
-        """What is known so far."""
+        """The record so far: a copy that does not grow."""
         explanation = self.explanation(id)
         with self.changing:
             copy = self.copies.get(id)
             if copy is None or copy.n_masks != explanation.n_masks:
                 copy = replace(explanation, scores=dict(explanation.scores))
-                copy.recognised = explanation.recognised  # else each repaint would ask anew
+                # Else each repaint would ask the model first whether it is the same.
+                copy.recognised = explanation.recognised
                 if id in self.held:
                     self.copies[id] = copy
             return copy
 
     def glance(self, id: str) -> Explanation:
-        """What is known so far, without putting away those that are being looked at."""
+        """The record so far, without displacing the records in memory."""
         with self.changing:
             at_hand = id in self.held
         return self.copy(id) if at_hand else self.read(id)

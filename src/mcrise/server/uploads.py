@@ -19,7 +19,7 @@ from .schemas import JobRequest
 MOST_BYTES = 20 * 2**20
 MOST_FILLS = 16
 MOST_MASKS = 100_000
-MOST_BLUR = 100.0  # pixels, of all blurs of an order: painting takes longer the wider they are
+MOST_BLUR = 100.0  # pixels, of all blurs of a job: painting takes longer the wider they are
 SLOWEST = 60.0  # seconds in which a body must have come
 MOST_INCOMING = 200 * 2**20  # bytes, of all bodies that are being read
 LOOK_SECONDS = 0.25  # between two looks whether somebody has left

@@ -45,6 +45,12 @@ class StudyResult:
     n_images: int
     n_failed: int
 
+    def __repr__(self) -> str:
+        return f"<StudyResult: {self.n_images:,} images, {self.n_failed:,} failed; {self.path}>"
+
+    def __str__(self) -> str:
+        return "\n".join(self.summary)
+
     def table(self) -> Any:
         """The table, as pyarrow has it: a row per image, method and estimator."""
         return read_table(Storage(self.path))

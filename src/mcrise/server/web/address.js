@@ -1,9 +1,9 @@
 // The address holds all that one sees: the level, what is open, and how it is looked at.
 //
 //   #image/0123456789abcdef?class=14&vs=17&color=blue&above=0.02&finding=1a2b3c4d
-//   #whatif/0123456789abcdef     #collection?class=stop&wrong=yes     #welcome
+//   #whatif/0123456789abcdef     #overview?class=stop&wrong=yes     #welcome
 
-const LEVELS = ["image", "whatif", "collection", "welcome"];
+const LEVELS = ["image", "whatif", "overview", "welcome"];
 const ID = /^[0-9a-f]{16}$/;
 
 export function read() {

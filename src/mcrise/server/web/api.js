@@ -1,9 +1,9 @@
-// Asking the server. What it refuses becomes an Error with its sentence; if it is away, `lost` is told.
+// Asking the server. What it refuses becomes an Error with its sentence; when the server is away, the listeners of `onConnection` hear it.
 
 let lost = false;
 const listeners = [];
 
-/** Be told when the connection is lost, and when it is back. */
+/** Hear when the connection is lost, and when it is back. */
 export const onConnection = (listener) => listeners.push(listener);
 
 function connected(is) {
@@ -23,9 +23,9 @@ export async function ask(path, options = {}) {
   }
   connected(true);
   if (answer.ok) return answer;
-  const told = await answer.json().catch(() => ({}));
-  const words = typeof told.detail === "string" ? told.detail
-    : (told.detail || []).map((one) => `${one.loc?.at(-1)}: ${one.msg}`).join("; ");
+  const body = await answer.json().catch(() => ({}));
+  const words = typeof body.detail === "string" ? body.detail
+    : (body.detail || []).map((one) => `${one.loc?.at(-1)}: ${one.msg}`).join("; ");
   throw Object.assign(new Error(words || `The server answered ${answer.status}.`), { status: answer.status });
 }
 

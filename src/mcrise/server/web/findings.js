@@ -16,10 +16,10 @@ export function showFindings(reading, swatches, { pinned, choose, hover, attempt
     button.onclick = () => choose(finding.key === pinned ? null : finding);
     button.replaceChildren(swatch(swatches[finding.fill]), el("span", {}, finding.sentence));
     const verdict = finding.tried?.verdict;
-    if (item.querySelector(".do").contains(document.activeElement)) button.focus({ preventScroll: true }); // these buttons are made anew
+    if (item.querySelector(".do").contains(document.activeElement)) button.focus({ preventScroll: true }); // these buttons are replaced
     item.querySelector(".do").replaceChildren(
       ...(verdict ? [el("span", { class: `verdict ${VERDICTS[verdict] === "confirmed" ? "good" : ""}` }, VERDICTS[verdict] ?? verdict, ` · ${moved(finding.tried)}`)] : []),
-      ...(!finding.tried && tryable ? [el("button", { type: "button", "aria-label": `Try it: ${finding.fill}, ${finding.place}`, onclick: (event) => attempt(finding, event.currentTarget) }, "Try it")] : []),
+      ...(!finding.tried && tryable ? [el("button", { type: "button", "aria-label": `Test: ${finding.fill}, ${finding.place}`, onclick: (event) => attempt(finding, event.currentTarget) }, "Test")] : []),
       ...(finding.key === pinned ? [el("button", { type: "button", onclick: () => paint(finding) }, "Paint it myself")] : []));
   });
   byId("remarks").replaceChildren(...reading.remarks.map((line) => el("li", {}, line)));

@@ -20,13 +20,13 @@ import { showValues } from "./values.js";
 const MORE = 1024; // masks
 const FEW = 2; // models that have a button each
 
-export function makeImage(about, { remove, like }) {
+export function makeImage(server, { remove, like }) {
   let shown = null; // the job on the page
   let watching = null;
   const brush = { active: () => Boolean(shown?.brush?.active()) };
   for (const name of ["begin", "draw", "end", "reach"]) brush[name] = (...given) => shown.brush[name](...given);
   const stage = makeStage(byId("stage"), { moved: point, brush });
-  const looks = makeLooks(stage, about), reading = makeReading(stage);
+  const looks = makeLooks(stage, server), reading = makeReading(stage);
 
   // ---- which job
 
@@ -67,8 +67,8 @@ export function makeImage(about, { remove, like }) {
     byId("missing").hidden = false;
     document.title = "Not here · mcrise";
     byId("missing").replaceChildren(el("h1", {}, "This explanation is not here"),
-      el("p", {}, "It was deleted, or its address was not copied whole. What there is stands in the library."),
-      el("a", { class: "button main", href: "#collection" }, "See the collection"));
+      el("p", {}, "It was deleted, or the link is incomplete. All explanations are in the list of jobs."),
+      el("a", { class: "button main", href: "#overview" }, "Open the overview"));
     listJobs();
   }
 
@@ -86,7 +86,7 @@ export function makeImage(about, { remove, like }) {
 
   function tellState() {
     shown.most = showProgress(shown.job, shown.rows, shown.most);
-    showWaiting(shown.job, shown.rows, () => steer("/do/resume"));
+    showWaiting(shown.job, shown.rows, () => steer("/actions/resume"));
   }
 
   async function steer(path) {
@@ -100,16 +100,16 @@ export function makeImage(about, { remove, like }) {
     listJobs();
   }
 
-  byId("pause").onclick = () => steer(byId("pause").textContent === "Pause" ? "/do/pause" : "/do/resume");
-  byId("stop").onclick = () => steer("/do/stop");
-  byId("more").onclick = () => steer(`/more/${MORE}`);
+  byId("pause").onclick = () => steer(byId("pause").textContent === "Pause" ? "/actions/pause" : "/actions/resume");
+  byId("stop").onclick = () => steer("/actions/stop");
+  byId("more").onclick = () => steer(`/masks?n_masks=${MORE}`);
   byId("delete").onclick = () => remove([shown.id]);
 
   // ---- maps
 
   let busy = false, again = false;
 
-  const hasMaps = (mine) => Boolean(mine?.job && (mine.job.n_masks || mine.job.early));
+  const hasMaps = (mine) => Boolean(mine?.job && (mine.job.n_masks || mine.job.preview));
 
   /** Fetch and draw what the address asks for; one fetch at a time, the latest wish last. */
   async function refresh() {
@@ -125,7 +125,7 @@ export function makeImage(about, { remove, like }) {
         if (mine === shown && error.status && error.status !== 404) toast(error.message);
       }
       if (mine !== shown) { again = true; continue; }
-      if (OPEN.includes(mine.job.state)) reading.wait("Maps are read when they rest: pause it to see what they say so far.");
+      if (OPEN.includes(mine.job.state)) reading.wait("Pause the run to get findings from the maps so far.");
       const late = mine.rows.length && mine.n_masks < mine.job.n_masks;
       if (late && !again) { // an older map was at hand: the newer one is being made
         await new Promise((done) => { setTimeout(done, 300); });
@@ -138,7 +138,7 @@ export function makeImage(about, { remove, like }) {
   }
 
   const asked = (mine) => ({ target: targetOf(mine), against: mine.address.vs ?? null, estimator: estimatorOf(mine) });
-  const estimatorOf = (mine) => (about.estimators.includes(mine.address.estimator) ? mine.address.estimator : about.default);
+  const estimatorOf = (mine) => (server.estimators.includes(mine.address.estimator) ? mine.address.estimator : server.default_estimator);
 
   function targetOf(mine) {
     const wanted = Number(mine.address.class ?? NaN);
@@ -149,10 +149,10 @@ export function makeImage(about, { remove, like }) {
   const keyOf = (mine) => JSON.stringify([asked(mine), mine.address.with ?? null]);
 
   async function load(mine) {
-    const { early } = mine.job, { class: wanted, vs, with: other } = mine.address;
-    const usual = !mine.info && wanted === undefined && vs === undefined && !other; // the likeliest class: no need to know it first
-    const coming = usual ? fetchRows(mine, { target: null, against: null, estimator: estimatorOf(mine) }) : null;
-    coming?.catch(() => {}); // told below
+    const { preview } = mine.job, { class: wanted, vs, with: other } = mine.address;
+    const plain = !mine.info && wanted === undefined && vs === undefined && !other; // the likeliest class: no need to know it first
+    const coming = plain ? fetchRows(mine, { target: null, against: null, estimator: estimatorOf(mine) }) : null;
+    coming?.catch(() => {}); // reported below
     if (!mine.info) {
       const info = await askJson(`jobs/${mine.id}/record`);
       if (mine !== shown) return;
@@ -163,7 +163,7 @@ export function makeImage(about, { remove, like }) {
     const key = keyOf(mine), { rows, pictures, soon } = await (coming ?? fetchRows(mine, asked(mine), mine.address.with));
     if (mine !== shown) return;
     if (soon) setTimeout(() => mine === shown && refresh(), soon);
-    Object.assign(mine, { rows, pictures, key, n_masks: early ? 0 : rows[0].n_masks }); // what is early does not count
+    Object.assign(mine, { rows, pictures, key, n_masks: preview ? 0 : rows[0].n_masks }); // masks of a preview do not count
     draw();
     tellState();
     mine.brush ??= makeBrush(mine.id, mine.info, stage, () => targetOf(mine));
@@ -230,7 +230,7 @@ export function makeImage(about, { remove, like }) {
 
   /** Other models that could be asked about the same picture. */
   function showOtherModels() {
-    const { id } = shown, others = about.models.map((model) => model.name).filter((name) => name !== shown.job.model);
+    const { id } = shown, others = server.models.map((model) => model.name).filter((name) => name !== shown.job.model);
     const key = JSON.stringify([id, shown.address.with ?? null]);
     if (byId("other-model").dataset.key === key) return; // somebody may be choosing
     byId("other-model").dataset.key = key;

@@ -1,4 +1,4 @@
-// Jobs: the list of them all, their cards, and news of the one that is open.
+// Jobs: all of them, their summaries, and news of the one that is open.
 //
 // A tab that is looked at asks in short questions, one that is hidden does not: any number of tabs
 // share the few connections that a browser has to one server.
@@ -7,9 +7,9 @@ import { ask, askJson, isLost, query } from "./api.js";
 
 export const OPEN = ["queued", "running"];
 const SOON = 50, AT_FIRST = 5000, WHILE_IT_RUNS = 500, AT_REST = 3000, LIST = 2500; // milliseconds
-const AT_ONCE = 6; // cards
+const AT_ONCE = 6; // summaries
 
-export const jobs = { list: [], cards: new Map(), loaded: false };
+export const jobs = { list: [], summaries: new Map(), loaded: false, n_deleted: 0 };
 const listeners = [];
 const hidden = new Set(); // deleted, but to be had back for a few seconds
 
@@ -22,13 +22,13 @@ export async function listJobs() {
   clearTimeout(listing);
   try {
     const before = JSON.stringify(jobs.list);
-    const told = numbered((await askJson("jobs")).filter((job) => !hidden.has(job.id)));
+    const list = numbered((await askJson("jobs")).filter((job) => !hidden.has(job.id)));
     const first = !jobs.loaded;
-    jobs.list = told;
+    jobs.list = list;
     jobs.loaded = true;
-    if (first || JSON.stringify(told) !== before) tell();
-    fetchCards();
-  } catch { /* told by the api: what is there stays */ }
+    if (first || JSON.stringify(list) !== before) tell();
+    fetchSummaries();
+  } catch { /* the api reports it: the list stays */ }
   const busy = jobs.list.some((job) => OPEN.includes(job.state));
   clearTimeout(listing);
   listing = setTimeout(whenSeen(listJobs), busy ? LIST : 2 * LIST);
@@ -40,7 +40,7 @@ const whenSeen = (act) => function wait() {
 };
 
 let foremost = null;
-/** What is open comes before the cards of all the others. */
+/** What is open comes before the summaries of all the others. */
 export function first(work) {
   foremost = work;
   return work;
@@ -48,18 +48,18 @@ export function first(work) {
 
 let fetching = false;
 /** Cards of all jobs that rest and have some masks, a few at a time. */
-async function fetchCards() {
+async function fetchSummaries() {
   if (fetching) return;
   fetching = true;
   await new Promise((done) => { setTimeout(done, WHILE_IT_RUNS / 2); }); // something may be opened at once
   for (;;) {
     await Promise.resolve(foremost).catch(() => {});
-    const missing = jobs.list.filter((job) => job.n_masks && jobs.cards.get(job.id)?.n_masks !== job.n_masks
-      && (!OPEN.includes(job.state) || !jobs.cards.has(job.id))).slice(0, AT_ONCE);
+    const missing = jobs.list.filter((job) => job.n_masks && jobs.summaries.get(job.id)?.n_masks !== job.n_masks
+      && (!OPEN.includes(job.state) || !jobs.summaries.has(job.id))).slice(0, AT_ONCE);
     if (!missing.length || document.hidden) break;
     try {
-      const told = await askJson(query("cards", { ids: missing.map((job) => job.id).join(",") }));
-      for (const job of missing) jobs.cards.set(job.id, { ...told[job.id], n_masks: job.n_masks });
+      const found = await askJson(query("summaries", { ids: missing.map((job) => job.id).join(",") }));
+      for (const job of missing) jobs.summaries.set(job.id, { ...found[job.id], n_masks: job.n_masks });
     } catch { break; }
     tell();
   }
@@ -95,7 +95,7 @@ export function deleteSoon(ids, seconds) {
   tell();
   const really = () => {
     window.removeEventListener("pagehide", really);
-    ids.forEach((id) => ask(`jobs/${id}`, { method: "DELETE", keepalive: true }).catch(() => {}).finally(() => hidden.delete(id)));
+    ids.forEach((id) => ask(`jobs/${id}`, { method: "DELETE", keepalive: true }).catch(() => {}).finally(() => { hidden.delete(id); jobs.n_deleted += 1; tell(); }));
   };
   const timer = setTimeout(really, 1000 * seconds);
   window.addEventListener("pagehide", really);
@@ -135,5 +135,5 @@ export function stateWords(job) {
   if (job.state === "done") return "";
   if (job.state === "queued") return `waiting, number ${job.position}`;
   if (job.state === "running" && job.tolerance) return `${job.n_masks.toLocaleString("en")} masks`;
-  return job.goal && job.state !== "failed" ? `${job.state} ${Math.floor(100 * job.n_masks / job.goal)} %` : job.state;
+  return job.goal && job.state !== "failed" ? `${job.state} ${Math.floor(100 * job.n_masks / job.goal)}%` : job.state;
 }

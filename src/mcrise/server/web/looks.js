@@ -5,16 +5,16 @@ import { byId, el } from "./element.js";
 import { toast } from "./toast.js";
 
 /** The controls below and above a stage. */
-export function makeLooks(stage, about) {
+export function makeLooks(stage, server) {
   const replace = { replace: true };
-  const tellAbove = (above) => { byId("above-value").textContent = above ? above.toPrecision(2) : "nothing"; };
+  const showAbove = (above) => { byId("above-value").textContent = above ? above.toPrecision(2) : "0"; };
   const aboveNow = () => Number(byId("above").value), strengthNow = () => Number(byId("strength").value);
 
-  byId("estimator").append(...about.estimators.map((name) => el("option", {}, name)));
+  byId("estimator").append(...server.estimators.map((name) => el("option", {}, name)));
   byId("estimator").onchange = () => go({ estimator: byId("estimator").value, finding: null });
   byId("strength").oninput = () => stage.look({ strength: strengthNow() });
   byId("strength").onchange = () => go({ map: strengthNow() === 1 ? null : strengthNow() }, replace);
-  byId("above").oninput = () => { stage.look({ above: aboveNow() }); tellAbove(aboveNow()); };
+  byId("above").oninput = () => { stage.look({ above: aboveNow() }); showAbove(aboveNow()); };
   byId("above").onchange = () => go({ above: aboveNow() ? aboveNow().toPrecision(3) : null }, replace);
   byId("contours").onchange = () => go({ contours: byId("contours").checked ? null : "no" }, replace);
   byId("own-scales").onchange = () => go({ scale: byId("own-scales").checked ? "row" : null }, replace);
@@ -43,7 +43,7 @@ export function makeLooks(stage, about) {
     byId("own-scales-line").hidden = rows.length === 1;
     byId("own-scales").checked = own;
     Object.assign(byId("above"), { max: one.high, step: one.high / 100, value: above, disabled: !rows[0].diverging });
-    tellAbove(above);
+    showAbove(above);
   }
 
   return { follow, show, swap };

@@ -5,7 +5,7 @@ import { el, swatch } from "./element.js";
 const FAINT = 0.25, STRONG = 0.9; // opacity of what chance alone may show and of the rest, as in plots.py
 const MOST_SIDE = 512; // pixels that are drawn: no map has more detail
 
-/** What `mcrise.packing.pack` wrote: its header, and values, margins (95 %) and tests on its points. */
+/** What `mcrise.output.web_maps.pack` wrote: its header, and values, margins (95%) and tests on its points. */
 export function unpack(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const maps = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
@@ -108,7 +108,7 @@ export function digitsFor(margin) {
   return margin > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(margin) + 1), 2), 5) : 2;
 }
 
-/** Value and 95 % interval of every color at one place, as small bars. */
+/** Value and 95% interval of every color at one place, as small bars. */
 export function drawBars(place, maps, scale, swatches, down, across, order = maps.names) {
   const low = maps.diverging ? -Math.max(-scale.low, scale.high) : scale.low;
   const span = (maps.diverging ? -low : scale.high) - low;
@@ -153,8 +153,8 @@ export function drawScale(place, maps, scale) {
     context.fillRect(i, 0, 1, 1);
   }
   const digits = scale.high < 0.01 ? 4 : scale.high < 0.1 ? 3 : 2, tiny = Math.max(scale.high, -scale.low) < 1e-4;
-  const told = (value) => (tiny ? value.toExponential(0) : maps.diverging ? signed(value, digits) : value.toFixed(digits));
+  const text = (value) => (tiny ? value.toExponential(0) : maps.diverging ? signed(value, digits) : value.toFixed(digits));
   place.replaceChildren(canvas, el("div", {},
-    el("span", {}, (maps.least < scale.low ? "≤ " : "") + told(scale.low)), el("span", {}, maps.unit),
-    el("span", {}, (maps.most > scale.high ? "≥ " : "") + told(scale.high))));
+    el("span", {}, (maps.least < scale.low ? "≤ " : "") + text(scale.low)), el("span", {}, maps.unit),
+    el("span", {}, (maps.most > scale.high ? "≥ " : "") + text(scale.high))));
 }

@@ -8,13 +8,13 @@ const MOST_CLASSES = 40;
 
 /**
  * `classes` have a name, n, effects by color, and perhaps a share of right answers;
- * `open` is told which of them, and which color, a cell stands for.
+ * `open` is called with the class and the color of a cell.
  */
 export function matrix(classes, colors, chosen, open) {
   const most = Math.max(1e-9, ...classes.flatMap((one) => colors.map(({ name }) => Math.abs(one.effects[name] ?? 0))));
   const rows = classes.slice(0, MOST_CLASSES).map((one) => el("tr", { class: chosen(one) ? "chosen" : "" },
     el("th", { scope: "row" }, el("button", { type: "button", class: "cell name", title: one.name, "aria-pressed": chosen(one), onclick: () => open(one, null) }, one.name)),
-    el("td", { class: "n" }, `${one.n}`), el("td", { class: "n" }, one.accuracy === null ? "" : `${Math.round(100 * one.accuracy)} %`),
+    el("td", { class: "n" }, `${one.n}`), el("td", { class: "n" }, one.accuracy === null ? "" : `${Math.round(100 * one.accuracy)}%`),
     ...colors.map(({ name }) => el("td", {}, cell(one, name, most, open)))));
   return el("div", { class: "matrix", tabindex: 0, role: "region", "aria-label": "Mean effect of each color on each class" }, el("table", {},
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Class"), el("th", { scope: "col", class: "n" }, "Images"), el("th", { scope: "col", class: "n" }, "Right"),

@@ -5,19 +5,19 @@ import { byId, el, named, swatch } from "./element.js";
 import { toast } from "./toast.js";
 
 const CHUNK = 64; // masks come in whole chunks
-const BUSY = 429, WAIT = 1500;
+const BUSY = 429, FULL = 507, WAIT = 1500;
 const MOST_SHOWN = 24; // pictures that are chosen
-let about = null, told = null, pictures = []; // those that are chosen: files and signs
+let server = null, actions = null, pictures = []; // those that are chosen: files and signs
 let n_unsent = 0;
 
-/** `begun` is told that several are on their way, `made` each job and whether it is the only one that was asked for. */
-export function makeNew(given, { begun, made }) {
-  about = given;
-  told = { begun, made };
-  about.palette.forEach((color, i) => byId("palette").append(colorChip(color, i < 5)));
-  byId("model").append(...about.models.map((model) => el("option", {}, model.name)));
-  byId("model-line").hidden = about.models.length < 2;
-  byId("signs").append(...about.signs.map(signChoice));
+/** `begun` is called when several pictures are sent, `made` with each job and whether it is the only one, `remove` with jobs to delete. */
+export function makeNew(given, { begun, made, remove }) {
+  server = given;
+  actions = { begun, made, remove };
+  server.palette.forEach((color, i) => byId("palette").append(colorChip(color, i < 5)));
+  byId("model").append(...server.models.map((model) => el("option", {}, model.name)));
+  byId("model-line").hidden = server.models.length < 2;
+  byId("signs").append(...server.signs.map(signChoice));
   for (const id of ["file", "folder"]) {
     byId(id).onchange = (event) => {
       take([...event.target.files]);
@@ -41,7 +41,7 @@ export function makeNew(given, { begun, made }) {
     if (event.type === "drop") dropped(event.dataTransfer).then((found) => { openNew(); take(found); });
   };
   for (const kind of ["dragover", "dragleave", "drop"]) document.addEventListener(kind, drag);
-  usual();
+  showDefaults();
   tellMasks();
 }
 
@@ -142,14 +142,14 @@ function addOwn() {
 
 // ---- sending
 
-function usual() {
-  const { usual: brief } = about;
-  byId("rows").value = brief.grid[0];
-  byId("columns").value = brief.grid[1];
-  byId("seed").value = brief.seed;
-  byId("tolerance").value = brief.tolerance;
-  byId("cap").value = brief.cap;
-  byId("batch").value = brief.batch_size;
+function showDefaults() {
+  const { defaults } = server;
+  byId("rows").value = defaults.grid[0];
+  byId("columns").value = defaults.grid[1];
+  byId("seed").value = defaults.seed;
+  byId("tolerance").value = defaults.tolerance;
+  byId("max-masks").value = defaults.max_masks;
+  byId("batch").value = defaults.batch_size;
 }
 
 function tellMasks() {
@@ -165,7 +165,7 @@ function asked() {
   const set = (id) => byId(id).value.trim() || null;
   return {
     colors: colors.join(","), n_masks: set("masks") ?? "auto", model: byId("model").value, target: set("about-class"), mask_prob: set("mask-prob"),
-    rows: set("rows"), columns: set("columns"), seed: set("seed"), tolerance: set("tolerance"), cap: set("cap"), batch_size: set("batch"),
+    rows: set("rows"), columns: set("columns"), seed: set("seed"), tolerance: set("tolerance"), max_masks: set("max-masks"), batch_size: set("batch"),
   };
 }
 
@@ -181,7 +181,7 @@ async function send() {
     tellWaiting(n_unsent === 1 ? "1 picture waits in this tab: keep it open." : `${n_unsent} pictures wait in this tab: keep it open.`);
     if (waits) return;
     waits = true;
-    if (alone) told.begun();
+    if (alone) actions.begun();
     leaveDialog(batch);
     byId("new-dialog").close();
   };
@@ -189,14 +189,14 @@ async function send() {
   window.addEventListener("beforeunload", stay);
   byId("explain").disabled = true;
   n_unsent += batch.length;
-  if (!alone) told.begun();
+  if (!alone) actions.begun();
   for (const one of batch) {
     try {
       const job = await post(order, one, wait);
       URL.revokeObjectURL(one.address);
-      told.made(job, alone && !waits);
+      actions.made(job, alone && !waits);
     } catch (error) {
-      refused.push(Object.assign(one, { problem: error.message }));
+      refused.push(Object.assign(one, { problem: error.message, full: error.status === FULL }));
     }
     n_unsent -= 1;
   }
@@ -205,6 +205,7 @@ async function send() {
   pictures.unshift(...refused);
   preview();
   const words = refused.length ? refusal(refused, batch.length) : "";
+  if (refused.some((one) => one.full)) offerDeletion();
   if (!n_unsent) tellWaiting("");
   if (words && !waits && byId("new-dialog").open) {
     problem(words);
@@ -223,12 +224,25 @@ function leaveDialog(batch) {
   byId("explain").disabled = false;
 }
 
+/** The server is full: offer to delete the oldest jobs. */
+async function offerDeletion() {
+  const oldest = (await askJson("info").catch(() => null))?.storage.to_delete ?? [];
+  if (!oldest.length) return;
+  const megabytes = oldest.reduce((sum, one) => sum + one.bytes, 0) / 1e6;
+  const words = `Delete the ${oldest.length === 1 ? "oldest job" : `${oldest.length} oldest jobs`} (${megabytes.toPrecision(2)} MB)`;
+  byId("problem").append(" ", el("button", { type: "button", id: "delete-oldest", title: oldest.map((one) => one.name).join(", "), onclick: () => {
+    problem("");
+    byId("new-dialog").close(); // Undo is outside
+    actions.remove(oldest.map((one) => one.id));
+  } }, words));
+}
+
 function refusal(refused, n) {
   const [{ name, problem: why }] = refused, first = `${name}: ${why}`;
   return n === 1 ? first : `${refused.length} of ${n} could not be taken: ${first}`;
 }
 
-/** In the library, where it is in nobody's way. */
+/** Above the list of jobs, where it hides nothing. */
 function tellWaiting(words) {
   if (byId("sending").textContent !== words) byId("sending").textContent = words; // spoken when it changes
 }

@@ -52,8 +52,8 @@ export function contour(maps, k) {
           cuts.push([0, 1].map((axis) => places[side][axis] + share * (places[next][axis] - places[side][axis])));
         }
         for (let i = 0; i + 1 < cuts.length; i += 2) {
-          const told = ([r, c]) => `${(shareOf(c, columns, width) * width).toFixed(1)} ${(shareOf(r, rows, height) * height).toFixed(1)}`;
-          path.push(`M${told(cuts[i])}L${told(cuts[i + 1])}`);
+          const text = ([r, c]) => `${(shareOf(c, columns, width) * width).toFixed(1)} ${(shareOf(r, rows, height) * height).toFixed(1)}`;
+          path.push(`M${text(cuts[i])}L${text(cuts[i + 1])}`);
         }
       }
     }

@@ -22,7 +22,7 @@ export function showProgress(job, rows, most) {
   byId("bar").value = reached;
   byId("bar").hidden = ["done", "failed"].includes(job.state);
   showSteering(job, working);
-  const percent = working ? `${Math.round(100 * reached)} % ` : "";
+  const percent = working ? `${Math.round(100 * reached)}% ` : "";
   document.title = `${percent}${job.name}${first ? ` · ${first.label}` : ""} · mcrise`;
   if (byId("news").dataset.state !== job.id + job.state) { // spoken when the state changes, not with every mask
     byId("news").dataset.state = job.id + job.state;

@@ -6,8 +6,8 @@ import { byId } from "./element.js";
 import { showFindings } from "./findings.js";
 import { around } from "./outline.js";
 
-const UNTRIED = "What two classes differ in is read, not tried: look at one of them alone to try it.";
-const NOTHING = { key: "", told: null, found: [], pinned: null };
+const UNTRIED = "The difference of two classes is not tested: open one class alone to test its findings.";
+const NOTHING = { key: "", answer: null, found: [], pinned: null };
 
 /** The reading beside a stage, on which findings are outlined. */
 export function makeReading(stage) {
@@ -27,7 +27,7 @@ export function makeReading(stage) {
 
   /** Say why nothing is said yet. */
   function wait(words) {
-    if (!now.told) byId("pending").textContent = words;
+    if (!now.answer) byId("pending").textContent = words;
   }
 
   /** Read the maps that `key` stands for; what comes when others are looked at is left. */
@@ -36,9 +36,9 @@ export function makeReading(stage) {
     now = { ...now, key };
     wait("Reading the maps of this class…");
     try {
-      const told = await askJson(query(`jobs/${mine.id}/reading`, asked));
+      const answer = await askJson(query(`jobs/${mine.id}/reading`, asked));
       if (now.key !== key) return;
-      now = { ...NOTHING, key, told };
+      now = { ...NOTHING, key, answer };
       show(mine, asked);
     } catch (error) {
       if (now.key !== key) return;
@@ -48,11 +48,11 @@ export function makeReading(stage) {
   }
 
   function show(mine, asked) {
-    if (!now.told) return;
+    if (!now.answer) return;
     const { address, swatches, job } = mine;
     byId("findings-block").removeAttribute("aria-busy");
     byId("trial-problem").textContent = "";
-    now.found = showFindings(now.told, swatches, {
+    now.found = showFindings(now.answer, swatches, {
       pinned: address.finding, tryable: job.served && asked.against === null,
       choose: (finding) => {
         go(finding ? { finding: finding.key, color: finding.fill } : { finding: null });
@@ -90,17 +90,17 @@ export function makeReading(stage) {
     const { key } = now, { target, estimator } = asked;
     if (button.ariaDisabled) return;
     button.ariaDisabled = "true"; // not disabled: it would lose the focus
-    button.textContent = "Trying…";
+    button.textContent = "Testing…";
     try {
-      const told = await askJson(query(`jobs/${mine.id}/trials`, { target, estimator, finding: finding.key }), { method: "POST" });
+      const answer = await askJson(query(`jobs/${mine.id}/trials`, { target, estimator, finding: finding.key }), { method: "POST" });
       if (now.key !== key) return;
-      now.told = told;
+      now.answer = answer;
       go({ finding: finding.key, color: finding.fill }, { replace: true });
       show(mine, asked);
     } catch (error) {
       byId("trial-problem").textContent = error.message;
       button.ariaDisabled = null;
-      button.textContent = "Try it";
+      button.textContent = "Test";
     }
   }
 

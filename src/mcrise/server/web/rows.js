@@ -23,10 +23,10 @@ export async function fetchRows(mine, { target, against, estimator }, other) {
   const named = info.labels.indexOf(mine.info.labels[target]), [first] = rows;
   const theirs = named < 0 ? info.predicted[0].target : named, second = await fetched(other, { target: theirs });
   const same = job.name === mine.job.name && job.model !== mine.job.model; // one picture, two models
-  const told = (one) => (same ? one.model : one.name.length > SHORT ? `${one.name.slice(0, SHORT / 2 - 1)}…${one.name.slice(-SHORT / 2)}` : one.name);
-  Object.assign(first, { of: told(mine.job), says: same ? `${mine.job.model} says` : `The model says of ${told(mine.job)}` });
-  first.label = `${first.label} · ${told(mine.job)}`;
-  second.label = `${second.label} · ${told(job)}`;
+  const short = (one) => (same ? one.model : one.name.length > SHORT ? `${one.name.slice(0, SHORT / 2 - 1)}…${one.name.slice(-SHORT / 2)}` : one.name);
+  Object.assign(first, { of: short(mine.job), says: same ? `${mine.job.model} says` : `The model says of ${short(mine.job)}` });
+  first.label = `${first.label} · ${short(mine.job)}`;
+  second.label = `${second.label} · ${short(job)}`;
   rows.push(second);
   pictures.push(same ? pictures[0] : pictureOf(other));
   if (first.names.some((name) => second.names.includes(name))) {

@@ -9,7 +9,7 @@ const x = (share) => LEFT + share * (WIDE - LEFT - EDGE), y = (share) => HIGH - 
 export function scatter(points, range, open, brushed) {
   const frame = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "scatter", role: "group", "aria-label": "Images by how much color matters and how sure the model is" });
   frame.append(svg("path", { class: "axis", d: `M${x(0)} ${y(1)}V${y(0)}H${x(1)}` }),
-    ...[0, 0.5, 1].flatMap((at) => [text(x(at), HIGH - 23, `${100 * at} %`, at === 1 ? "end" : "middle"), text(LEFT - 5, y(at) + 4, at.toFixed(1), "end")]),
+    ...[0, 0.5, 1].flatMap((at) => [text(x(at), HIGH - 23, `${100 * at}%`, at === 1 ? "end" : "middle"), text(LEFT - 5, y(at) + 4, at.toFixed(1), "end")]),
     text((x(0) + x(1)) / 2, HIGH - 5, "share of the map that depends on the color", "middle"),
     svg("text", { transform: `translate(12 ${y(0.5)}) rotate(-90)`, "text-anchor": "middle" }, "score of its class"));
   const box = svg("rect", { class: "brushed" });

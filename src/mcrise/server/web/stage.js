@@ -9,7 +9,7 @@ const WIDE = 2; // times as wide as high: such pictures stand one below the othe
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 /**
- * Panes in `place`. `moved` is told the place under the pointer as shares of height and width;
+ * Panes in `place`. `moved` is called with the place under the pointer as shares of height and width;
  * `brush` gets strokes on the picture where it says that it is active; the pointer is at `start` first.
  */
 export function makeStage(place, { moved, brush = null, start = { down: 0.5, across: 0.5 } }) {

@@ -24,24 +24,24 @@ export async function showWelcome() {
     el("section", { class: "block example", "aria-labelledby": "example-title" },
       el("h2", { id: "example-title" }, "Reading a map in half a minute"),
       el("div", { class: "example-body" }, el("div", {}, stagePlace, scale, strip), el("div", {}, steps, el("h3", {}, "At the pointer"), bars))));
-  const [told, maps] = await Promise.all([
+  const [example, maps] = await Promise.all([
     fetch("/web/example.json").then((answer) => answer.json()),
     fetch("/web/example.bin").then((answer) => answer.arrayBuffer()).then(unpack),
   ]);
-  const [finding] = told.findings, order = byStrength(maps).map(([name]) => name), [strongest] = order;
+  const [finding] = example.findings, order = byStrength(maps).map(([name]) => name), [strongest] = order;
   const start = strongestPlace(maps, maps.names.indexOf(strongest));
   const here = (name) => signed(at(maps, maps.names.indexOf(name), start.down, start.across)[0], 2);
-  const colors = maps.names.map((name) => told.swatches[name]);
+  const colors = maps.names.map((name) => example.swatches[name]);
   const point = ({ down, across }) => drawBars(bars, maps, maps, colors, down, across, order);
   const stage = makeStage(stagePlace, { moved: point, start });
 
   function choose(name) {
     const k = maps.names.indexOf(name), common = { picture: PICTURE, size: maps.size, maps, k, scale: maps };
     stage.show([
-      { ...common, key: "picture", kind: "picture", alt: "A stop sign; arrow keys move the pointer", caption: ["The picture: the model says ", el("b", {}, `stop (${told.score.toFixed(2)})`)] },
+      { ...common, key: "picture", kind: "picture", alt: "A stop sign; arrow keys move the pointer", caption: ["The picture: the model says ", el("b", {}, `stop (${example.score.toFixed(2)})`)] },
       { ...common, key: "map", kind: "map", alt: `The map of ${name}; arrow keys move the pointer`, caption: ["The map of ", el("b", {}, name), ", read as follows"] },
     ]);
-    drawStrip(strip, maps, maps, PICTURE, told.swatches, order, name, choose);
+    drawStrip(strip, maps, maps, PICTURE, example.swatches, order, name, choose);
     point(stage.point);
   }
 

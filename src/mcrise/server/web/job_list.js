@@ -1,4 +1,4 @@
-// The library: every job with its thumbnail and what the model said; some can be selected.
+// The list of jobs: each with its thumbnail and the prediction; several can be selected.
 
 import { write } from "./address.js";
 import { byId, el, keep, named } from "./element.js";
@@ -7,7 +7,7 @@ import { ago, called, jobs, onJobs, stateWords } from "./jobs.js";
 export const selected = new Set();
 let current = null, actions = {};
 
-export function makeLibrary(given) {
+export function makeJobList(given) {
   actions = given;
   onJobs(show);
   byId("filter").oninput = show;
@@ -30,9 +30,9 @@ export function setCurrent(id) {
 export function filtered() {
   const words = byId("filter").value.trim().toLowerCase().split(/\s+/).filter(Boolean);
   return jobs.list.filter((job) => {
-    const best = jobs.cards.get(job.id)?.predicted?.[0].label ?? "";
-    const told = `${job.name} ${job.model} ${job.state} ${best}`.toLowerCase();
-    return words.every((word) => told.includes(word));
+    const best = jobs.summaries.get(job.id)?.predicted?.[0].label ?? "";
+    const text = `${job.name} ${job.model} ${job.state} ${best}`.toLowerCase();
+    return words.every((word) => text.includes(word));
   });
 }
 
@@ -40,8 +40,8 @@ function show() {
   const list = filtered();
   for (const id of selected) if (!jobs.list.some((job) => job.id === id)) selected.delete(id);
   keep(byId("jobs"), list.map((job) => ({ key: job.id, job })), ({ job }) => makeItem(job), update);
-  byId("library-empty").hidden = list.length > 0 || !jobs.loaded;
-  byId("library-empty").textContent = jobs.list.length ? "Nothing here fits the filter." : "Nothing yet. Press New, or drop a picture anywhere.";
+  byId("jobs-empty").hidden = list.length > 0 || !jobs.loaded;
+  byId("jobs-empty").textContent = jobs.list.length ? "Nothing here fits the filter." : "Nothing yet. Press New, or drop a picture anywhere.";
   byId("n-jobs").textContent = jobs.list.length || "";
   byId("selection").hidden = selected.size === 0;
   byId("n-selected").textContent = `${selected.size} selected`;
@@ -59,13 +59,13 @@ function makeItem(job) {
 }
 
 function update(item, { job }) {
-  const card = jobs.cards.get(job.id), best = card?.predicted?.[0];
-  item.classList.toggle("wrong", card?.right === false);
+  const summary = jobs.summaries.get(job.id), best = summary?.predicted?.[0];
+  item.classList.toggle("wrong", summary?.right === false);
   const link = item.querySelector("a"), says = item.querySelector(".says");
   if (job.id === current) link.setAttribute("aria-current", "true");
   else link.removeAttribute("aria-current");
   says.textContent = best ? `${best.label} ${best.score.toFixed(2)}` : "";
-  says.title = card?.right === false ? `It is ${card.truth.label}` : "";
+  says.title = summary?.right === false ? `It is ${summary.truth.label}` : "";
   item.querySelector(".what").textContent = [stateWords(job), job.model, ago(job.created)].filter(Boolean).join(" · ");
   link.setAttribute("aria-label", [called(job), says.textContent, says.title, stateWords(job)].filter(Boolean).join(", "));
   item.querySelector("input").checked = selected.has(job.id);

@@ -1,0 +1,583 @@
+"""The figure of an explanation: the conclusion, where colors matter, and the tests that show it.
+
+Each test is shown as the picture that the model was asked about, with the score and the answer
+below it. All is placed in pixels of a page 1400 wide, so that nothing overlaps: texts are measured
+and wrapped or cut before the figure is made.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from .._util.text import one_line
+from ..explanation import Explanation
+from ..images import downsample, downsampling_step
+from ..interpretation.findings import Finding, Findings, Trial
+from ..interpretation.scale import scale_of
+from ..maps import Maps
+from .plots import (
+    MOST_SIDE,
+    Scale,
+    drawn,
+    hatch_chance,
+    measured_width,
+    outline_regions,
+    patch_title,
+    place_letters,
+    plain,
+    sample,
+    scale_for,
+)
+
+WIDTH, MARGIN, GAP = 1400, 28, 16  # pixels, of which an inch has 100
+DPI = 100
+MOST_PITCH, MOST_HIGH = 196, 240  # of a picture with the gap after it, and of a picture
+LEAST_HIGH = 84  # of a row of maps, for the words at the color scale
+MOST_MAPS = 8
+MANY = 4  # findings: with more of them, the image is drawn larger
+MOST_LISTED = 7  # other places that are shown as pictures
+LINE = 1.75  # pixels from line to line, for each point of a font
+ASCENT = 1.25  # pixels from the top of a line to its baseline, for each point
+INK, SOFT = "black", "#555555"
+LOWERS, RAISES, KEEPS = "#5e3c99", "#b35806", "#777777"  # as in the maps, and neither
+WHERE = "WHERE a small patch", "changes the score", "(average over random", "paintings)"
+SIGNS = {-1: "▼", 0: "=", 1: "▲"}
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A repainted picture, and what the model said of it."""
+
+    title: str
+    pixels: NDArray[Any]
+    change: int  # -1 lowers, 0 keeps, 1 raises the score
+    large: bool  # whether that counts as a change
+    score: str
+    answer: str
+    decides: bool  # whether the model says something else than before
+
+    @property
+    def color(self) -> str:
+        return {-1: LOWERS, 0: KEEPS, 1: RAISES}[self.change]
+
+
+def plot_explanation(explanation: Explanation, findings: Findings) -> Figure:
+    """What the model says, where colors change that, and the pictures that were tested."""
+    maps = explanation.maps(findings.target).tested().thinned(MOST_SIDE)
+    layout = Layout.of(maps)
+    said = conclusion(findings)
+    rows: list[Row] = [
+        Words(title(explanation, findings), 16, bold=True, most_lines=2),
+        *(Words(line, 11.5, most_lines=4) for line in said),
+        MapsRow(maps, findings),
+    ]
+    shots = Shots(explanation, findings, maps)
+    for finding in findings.described:
+        if finding.sentence and finding.sentence not in said:
+            rows.append(Words(finding.sentence, 10.5, most_lines=3, above=8))
+        rows.append(ShotsRow(caption_of(finding, shots), shots.tests(finding)))
+    rows += [ShotsRow(words, some) for words, some in shots.others()]
+    words = foot(explanation, findings, maps, len(findings) > MANY)
+    rows += [Words(line, 9, SOFT, most_lines=3) for line in words]
+    height = MARGIN + sum(row.height(layout) for row in rows) + MARGIN // 2
+    page = Page(height)
+    top: float = MARGIN
+    for row in rows:
+        row.draw(page, layout, top)
+        top += row.height(layout)
+    return page.figure
+
+
+# ---- words
+
+
+def title(explanation: Explanation, findings: Findings) -> str:
+    """What the model says, with the runner-up."""
+    first = explanation.prediction
+    label, score = one_line(first.label), number(explanation, first.score)
+    if first.runner_up is None:
+        return f"{label}: {score}"
+    next_score = number(explanation, first.runner_up.score)
+    second = f"“{one_line(first.runner_up.label)}” {next_score}"
+    says = f"The model says “{label}” ({score}; next: {second})"
+    if first.is_undecided:
+        says = f"The model is undecided: “{label}” {score}, next {second}"
+    if findings.target == first.target:
+        return says
+    own = number(explanation, float(explanation.untouched[findings.target]))
+    return f"“{one_line(findings.label)}” scores {own}. {says}"
+
+
+def conclusion(findings: Findings) -> list[str]:
+    """What is to be said first, and the first finding."""
+    first = [one.sentence for one in findings.described[:1] if one.sentence]
+    if said := [*findings.opening, *first]:
+        return said
+    if findings.remarks:
+        return [*findings.remarks]
+    if findings.trials:
+        return [f"None of {len(findings.trials)} tests changed the score: no place was found."]
+    return ["Not tested by repainting: the maps are averages over random paintings."]
+
+
+def caption_of(finding: Finding, shots: "Shots") -> list[str]:
+    rows, columns = finding.rows, finding.columns
+    lines = [
+        f"{finding.letter}: {finding.place}",
+        f"rows {rows[0]}–{rows[1]}, columns {columns[0]}–{columns[1]}",
+        "",
+        "TEST: paint all of it and ask the model.",
+        "",
+        f"unpainted: {shots.number(finding.before)}",
+    ]
+    if finding.control:
+        lines += ["", f"control: {finding.control.verdict}"]
+    return lines
+
+
+def foot(explanation: Explanation, findings: Findings, maps: Maps, enlarged: bool) -> list[str]:
+    """Controls, how to read the maps, and what it cost."""
+    lines = []
+    for one in findings.described[:2]:
+        if one.control and one.control.trials:
+            scores = one.control.scores
+            worst, word = (min(scores), "lowest") if one.direction < 0 else (max(scores), "highest")
+            lines.append(
+                f"Control for {one.letter}: the same {one_line(one.fill.name)} patch in "
+                f"{len(scores)} other places leaves {number(explanation, float(np.median(scores)))}"
+                f" (median; {word} {number(explanation, worst)}): {one.control.verdict}."
+            )
+    tests = "Tests: ▼ lowers, ▲ raises, = keeps the score; thick frame: the answer changes."
+    return [*lines, *([] if enlarged else [legend(maps)]), f"{tests} Cost: {explanation.n_calls}."]
+
+
+def legend(maps: Maps) -> str:
+    """How to read the maps and the outlines."""
+    chance = maps.faint.removesuffix(".").replace("Pale", "Pale, striped", 1)
+    return (
+        f"Maps: {sentence_start(chance)}; plain gray areas have no visible effect. "
+        "Outlines: purple where painting lowers the score, orange where it raises it; "
+        "dashed: other places."
+    )
+
+
+def sentence_start(words: str) -> str:
+    return words[:1].lower() + words[1:]
+
+
+def number(explanation: Explanation, score: float) -> str:
+    return f"{score:.2f}" if explanation.kind != "any" else f"{score:.3g}"
+
+
+def signed(value: float) -> str:
+    return f"{value:+.2g}".replace("-", "−")
+
+
+# ---- pictures
+
+
+@dataclass(frozen=True)
+class Shots:
+    """Makes pictures of trials."""
+
+    explanation: Explanation
+    findings: Findings
+    maps: Maps  # as they are shown
+
+    @property
+    def before(self) -> float:
+        return float(self.explanation.untouched[self.findings.target])
+
+    def number(self, score: float) -> str:
+        return number(self.explanation, score)
+
+    def score(self, trial: Trial) -> float:
+        return float(trial.scores[self.findings.target])
+
+    def shot(self, trial: Trial, title: str) -> Shot:
+        explanation = self.explanation
+        pixels = trial.repaint.render(explanation.view.pixels, explanation.plan.cell)
+        pixels = downsample(pixels, downsampling_step(pixels.shape, MOST_SIDE))
+        scale, score = scale_of(explanation, self.findings.target), self.score(trial)
+        change = 0 if scale.stays(score) else 1 if score > scale.score else -1
+        large = scale.falls(score) or scale.rises(score)
+        says = int(trial.scores.argmax())
+        decides = says != int(explanation.untouched.argmax())
+        answer = f"“{one_line(explanation.label(says))}”" if explanation.n_classes > 1 else ""
+        return Shot(title, pixels, change, large, self.number(score), answer, decides)
+
+    def tests(self, finding: Finding) -> list[Shot | None]:
+        """Own mean color, each color below its map, own pixels shuffled; None: not tested."""
+        asked = [finding.trial, *finding.tests]
+        colors = {trial.fill.name: trial for trial in asked if trial.role in COLOR_ROLES}
+        shown: list[Shot | None] = [self.first(asked, "own mean", "its average color")]
+        for k in shown_maps(self.maps):
+            trial = colors.pop(self.maps.names[k], None)
+            shown.append(self.shot(trial, patch_name(trial)) if trial else None)
+        if last := self.last_test(finding):
+            shown.append(last)
+        elif finding.trial.fill.name in colors:  # painted with something else than the maps
+            shown.append(self.shot(finding.trial, patch_name(finding.trial)))
+        return shown
+
+    def last_test(self, finding: Finding) -> Shot | None:
+        """The test of brightness, of texture or of another of its colors, whichever tells most."""
+        roles = {"shuffle": "its pixels shuffled", "gray": "gray, as bright",
+                 "dominant": "its main color"}  # fmt: skip
+        if finding.claim("brightness"):
+            roles = {"gray": "gray, as bright", **roles}
+        for role, title in roles.items():
+            asked = [trial for trial in finding.tests if trial.role == role]
+            if asked:
+                asked.sort(key=lambda trial: finding.direction * self.score(trial))
+                n = len(asked) // 2 if role == "shuffle" else -1
+                return self.shot(asked[n], title)
+        return None
+
+    def first(self, asked: Sequence[Trial], role: str, title: str) -> Shot | None:
+        trial = next((trial for trial in asked if trial.role == role), None)
+        return self.shot(trial, title) if trial else None
+
+    def others(self) -> Iterable[tuple[list[str], list[Shot | None]]]:
+        """Rows of places that are only listed, the smallest repaint, or what was tried."""
+        findings = self.findings
+        shown: list[Shot | None] = []
+        words = ["Other places", "", "painted in the color that changes most"]
+        if findings.counterfactual is not None and not self.is_shown(findings.counterfactual):
+            trial = findings.counterfactual
+            shown.append(self.shot(trial, "smallest change"))
+            words = ["Smallest change", "of the answer that was found"]
+            if findings.listed:
+                words += ["", "and other places"]
+        listed = findings.listed
+        shown += [
+            self.shot(one.trial, f"{one.letter}: {patch_name(one.trial)}")
+            for one in listed[:MOST_LISTED]
+        ]
+        if len(listed) > MOST_LISTED:
+            words += ["", f"and {len(listed) - MOST_LISTED} more, outlined in the image"]
+        if shown:
+            yield words, shown
+        elif not findings.findings and findings.trials:
+            distinct = {
+                one.repaint.digest: one for one in findings.trials if one.role != "untouched"
+            }
+            strongest = sorted(
+                distinct.values(), key=lambda one: -abs(self.score(one) - self.before)
+            )
+            yield (
+                ["TEST: the strongest", f"of {len(findings.trials)} tests", "",
+                 f"unpainted: {self.number(self.before)}"],
+                [self.shot(trial, patch_name(trial)) for trial in strongest[:5]],
+            )  # fmt: skip
+
+    def is_shown(self, trial: Trial) -> bool:
+        known = [one.trial for one in self.findings]
+        known += [test for one in self.findings.described for test in one.tests]
+        return any(trial.repaint.digest == other.repaint.digest for other in known)
+
+
+COLOR_ROLES = ("search", "smaller", "finding", "color", "counterfactual")
+
+
+def patch_name(trial: Trial) -> str:
+    return one_line(" and ".join(dict.fromkeys(s.fill.name for s in trial.repaint.strokes)))
+
+
+def shown_maps(maps: Maps) -> list[int]:
+    """The maps that are drawn, strongest last: next to the color scale."""
+    strength = [float(np.abs(one).max()) for one in maps.values]
+    order = sorted(range(len(strength)), key=lambda k: -strength[k])[:MOST_MAPS]
+    return order[::-1]
+
+
+# ---- the page
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns of the page: the image, a text or the average color, the colors, and the rest."""
+
+    n_columns: int
+    pitch: float
+    wide: float  # of a picture
+    high: float
+
+    @classmethod
+    def of(cls, maps: Maps) -> "Layout":
+        n_columns = min(len(maps.values), MOST_MAPS) + 3
+        pitch = min((WIDTH - 2 * MARGIN) / n_columns, MOST_PITCH)
+        rows, columns = maps.image.shape[:2]
+        enlarged = min((pitch - GAP) / columns, MOST_HIGH / rows)
+        return cls(n_columns, pitch, enlarged * columns, enlarged * rows)
+
+    def left(self, column: int) -> float:
+        return MARGIN + column * self.pitch
+
+    def left_of_picture(self, column: int) -> float:
+        return self.left(column) + (self.pitch - GAP - self.wide) / 2
+
+
+class Page:
+    """A figure that is drawn on in pixels from its upper left corner."""
+
+    def __init__(self, height: float) -> None:
+        self.height = height
+        self.figure = Figure(figsize=(WIDTH / DPI, height / DPI), dpi=DPI, facecolor="white")
+        FigureCanvasAgg(self.figure)  # draws without a screen
+
+    def axes(self, left: float, top: float, wide: float, high: float) -> Axes:
+        bottom = self.height - top - high
+        box = left / WIDTH, bottom / self.height, wide / WIDTH, high / self.height
+        axes = self.figure.add_axes(box)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        return axes
+
+    def write(
+        self, left: float, top: float, words: str, size: float, color: str = INK,
+        bold: bool = False, align: str = "left",
+    ) -> None:  # fmt: skip
+        plain(
+            self.figure.text(
+                left / WIDTH, 1 - (top + ASCENT * size) / self.height, words, fontsize=size,
+                color=color, va="baseline", ha=align, fontweight="bold" if bold else "normal",
+            )
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Words:
+    """A paragraph across the page."""
+
+    text: str
+    size: float
+    color: str = INK
+    bold: bool = False
+    most_lines: int = 3
+    above: int = 0  # pixels
+
+    def lines(self) -> list[str]:
+        width = WIDTH - 2 * MARGIN
+        return wrapped(one_line(self.text), width, self.size, self.most_lines, self.bold)
+
+    def height(self, layout: Layout) -> float:
+        return self.above + LINE * self.size * len(self.lines()) + 6
+
+    def draw(self, page: Page, layout: Layout, top: float) -> None:
+        for n, line in enumerate(self.lines()):
+            page.write(
+                MARGIN,
+                top + self.above + n * LINE * self.size,
+                line,
+                self.size,
+                self.color,
+                self.bold,
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class MapsRow:
+    """The image with its findings, and the maps."""
+
+    maps: Maps
+    findings: Findings
+
+    @property
+    def enlarged(self) -> bool:
+        """Whether the image has so many letters that it takes two columns."""
+        return len(self.findings) > MANY
+
+    def image_size(self, layout: Layout) -> tuple[float, float]:
+        """How wide and high the image is."""
+        if not self.enlarged:
+            return layout.wide, layout.high
+        rows, columns = self.maps.image.shape[:2]
+        by = min((2 * layout.pitch - GAP) / columns, 1.6 * MOST_HIGH / rows)
+        return by * columns, by * rows
+
+    def height(self, layout: Layout) -> float:
+        image = self.image_size(layout)[1]
+        below = max(layout.high, LEAST_HIGH) + 4 * LINE * 9 + 16 if self.enlarged else 0
+        return 10 + 26 + max(image, below, LEAST_HIGH) + 18
+
+    def draw(self, page: Page, layout: Layout, top: float) -> None:
+        maps, findings = self.maps, self.findings
+        scale, top = scale_for([maps]), top + 10 + 26
+        self.draw_image(page, layout, top)
+        shown = shown_maps(maps)
+        for column, k in enumerate(shown, start=2):
+            left = layout.left_of_picture(column)
+            axis = self.panel(page, left, top, (layout.wide, layout.high), drawn(maps, k, scale))
+            hatch_chance(axis, maps, k, scale)
+            outline_regions(axis, [one.region for one in findings.described], INK)
+            middle = layout.left(column) + (layout.pitch - GAP) / 2
+            words = cut(patch_title(maps, k), layout.pitch - 6, 9)
+            page.write(middle, top - 28, words, 9, align="center")
+            self.swatch(page, layout, column, top, k)
+        self.scale(page, layout, 2 + len(shown), top, scale)
+        if self.enlarged:
+            below, left = top + max(layout.high, LEAST_HIGH) + 12, layout.left(2)
+            room = WIDTH - MARGIN - left
+            lines = [f"{' '.join(WHERE)}.", *wrapped(legend(maps), room, 9, 3)]
+            for n, line in enumerate(lines):
+                page.write(left, below + n * LINE * 9, line, 9, SOFT if n else INK)
+            return
+        middle = layout.left(1) + (layout.pitch - GAP) / 2
+        size = min(9.5, 0.062 * (layout.pitch - GAP))
+        first = top + max(layout.high - len(WHERE) * LINE * size, 0) / 2
+        for n, line in enumerate(WHERE):
+            page.write(middle, first + n * LINE * size, line, size, align="center")
+
+    def draw_image(self, page: Page, layout: Layout, top: float) -> None:
+        findings, (wide, high) = self.findings, self.image_size(layout)
+        room = (2 if self.enlarged else 1) * layout.pitch - GAP
+        left = MARGIN + (room - wide) / 2
+        axis = self.panel(page, left, top, (wide, high), self.maps.image)
+        for one in findings:
+            color = RAISES if one.direction > 0 else LOWERS
+            outline_regions(axis, [one.region], color, dashed=not one.described)
+        spots = place_letters([one.region for one in findings], self.maps.image.shape, wide)
+        for one, (row, column) in zip(findings, spots, strict=True):
+            draw_letter(axis, one, row, column)
+        page.write(MARGIN + room / 2, top - 28, letters_title(findings), 9, align="center")
+
+    def panel(
+        self, page: Page, left: float, top: float, size: tuple[float, float], pixels: Any
+    ) -> Axes:
+        axis = page.axes(left, top, *size)
+        axis.imshow(pixels, aspect="auto")
+        axis.axis("off")
+        return axis
+
+    def swatch(self, page: Page, layout: Layout, column: int, top: float, k: int) -> None:
+        if not self.maps.fills:
+            return
+        strip = page.axes(layout.left_of_picture(column), top - 9, layout.wide, 6)
+        strip.imshow(sample(self.maps.fills[k], self.maps.image), aspect="auto")
+
+    def scale(self, page: Page, layout: Layout, column: int, top: float, scale: Scale) -> None:
+        """The color scale, with what its ends mean."""
+        left = layout.left(column) + 4
+        high = max(layout.high, LEAST_HIGH)
+        bar = page.axes(left, top, 14, high)
+        values = np.linspace(scale.high, scale.low, 128, dtype=np.float32)[:, None]
+        bar.imshow(scale.colors(values), aspect="auto")
+        right = left + 20
+        page.write(right, top - 2, signed(scale.high), 9, RAISES, bold=True)
+        page.write(right, top + 13, "raises", 9, RAISES, bold=True)
+        page.write(right, top + high / 2 - 7, "0", 9)
+        page.write(right, top + high - 30, "lowers", 9, LOWERS, bold=True)
+        page.write(right, top + high - 15, signed(scale.low), 9, LOWERS, bold=True)
+
+
+@dataclass(frozen=True, eq=False)
+class ShotsRow:
+    """Repainted pictures with the score and the answer below each."""
+
+    caption: Sequence[str]
+    shots: Sequence[Shot | None]
+
+    def rows(self, layout: Layout) -> list[Sequence[Shot | None]]:
+        each = max(int((WIDTH - 2 * MARGIN) / layout.pitch), 2) - 1
+        return [self.shots[n : n + each] for n in range(0, len(self.shots), each)]
+
+    def words(self, layout: Layout) -> list[tuple[str, bool]]:
+        lines = []
+        for n, line in enumerate(self.caption):
+            if not line and layout.high < 130:
+                continue
+            bold = n == 0
+            width = layout.pitch - GAP
+            lines += [(one, bold) for one in wrapped(one_line(line), width, 9, 4, bold)]
+        return lines
+
+    def height_of_row(self, layout: Layout) -> float:
+        return 24 + layout.high + 44 + 12
+
+    def height(self, layout: Layout) -> float:
+        pictures = len(self.rows(layout)) * self.height_of_row(layout)
+        return max(pictures, 24 + LINE * 9 * len(self.words(layout)) + 12)
+
+    def draw(self, page: Page, layout: Layout, top: float) -> None:
+        for n, (line, bold) in enumerate(self.words(layout)):
+            page.write(MARGIN, top + 22 + n * LINE * 9, line, 9, bold=bold)
+        for row in self.rows(layout):
+            for column, shot in enumerate(row, start=1):
+                if shot is not None:
+                    self.draw_shot(page, layout, column, top + 24, shot)
+            top += self.height_of_row(layout)
+
+    def draw_shot(self, page: Page, layout: Layout, column: int, top: float, shot: Shot) -> None:
+        axis = page.axes(layout.left_of_picture(column), top, layout.wide, layout.high)
+        axis.imshow(shot.pixels, aspect="auto")
+        for side in axis.spines.values():
+            side.set_color(shot.color)
+            side.set_linewidth(4.0 if shot.decides else 2.0 if shot.large else 1.0)
+        middle = layout.left(column) + (layout.pitch - GAP) / 2
+        width = layout.pitch - 6
+        page.write(middle, top - 20, cut(shot.title, width, 9), 9, align="center")
+        below = top + layout.high + 6
+        page.write(
+            middle, below, f"{SIGNS[shot.change]} {shot.score}", 12.5, shot.color, True, "center"
+        )
+        answer = cut(shot.answer, width, 8.5, shot.decides)
+        page.write(
+            middle, below + 21, answer, 8.5, INK if shot.decides else SOFT, shot.decides, "center"
+        )
+
+
+Row = Words | MapsRow | ShotsRow
+
+
+def letters_title(findings: Findings) -> str:
+    letters = [one.letter for one in findings]
+    if not letters:
+        return "image"
+    return f"region {letters[0]}" if len(letters) == 1 else f"regions {letters[0]}–{letters[-1]}"
+
+
+def draw_letter(axis: Axes, finding: Finding, row: float, column: float) -> None:
+    color = RAISES if finding.direction > 0 else LOWERS
+    axis.text(
+        column, row, finding.letter, color="white", ha="center", va="center",
+        fontsize=9 if finding.described else 7, fontweight="bold", parse_math=False,
+        bbox={"boxstyle": "circle,pad=0.15", "facecolor": color, "edgecolor": "white"},
+    )  # fmt: skip
+
+
+# ---- texts that fit
+
+
+def cut(words: str, width: float, size: float, bold: bool = False) -> str:
+    """So much of a text as fits into pixels."""
+    if measured_width(words, size, bold) <= width:
+        return words
+    fits, too_long = 0, len(words)
+    while too_long - fits > 1:
+        middle = (fits + too_long) // 2
+        if measured_width(words[:middle] + "…", size, bold) <= width:
+            fits = middle
+        else:
+            too_long = middle
+    return words[:fits] + "…"
+
+
+def wrapped(words: str, width: float, size: float, most: int, bold: bool = False) -> list[str]:
+    """Lines that fit into pixels; at most so many."""
+    lines = [""]
+    for word in words.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1] and measured_width(longer, size, bold) > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    if len(lines) > most:
+        lines = [*lines[: most - 1], f"{' '.join(lines[most - 1 :])}"]
+    return [cut(line, width, size, bold) for line in lines]
