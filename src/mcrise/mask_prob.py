@@ -2,9 +2,8 @@
 
 With much of it painted a network sees nothing that a further patch could take away, and what is
 left of its score is noise; with little, a robust one does not move at all. Both show in how much
-the score changes under masks, up or down: a plain mean over a single chunk, from which no map
-could be made yet. Chunk 0 at a candidate is chunk 0 of the run with it: the one chosen is not asked
-again.
+the score changes under masks, up or down: a plain mean over a single chunk, from which no map can
+be made yet. Chunk 0 at a candidate is chunk 0 of the run with it, so it is not asked again.
 """
 
 from collections.abc import Callable, Mapping
