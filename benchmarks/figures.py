@@ -18,12 +18,11 @@ from skimage import data as photographs
 import mcrise
 from calls import DATA
 from mcrise import Explanation, Maps, Model
-from mcrise.batch.datasets import open_dataset, truth_of
+from mcrise.batch.datasets import open_dataset, sample, truth_of
 from mcrise.demo.signs import SIGNS
 from mcrise.images import open_picture
 from mcrise.output.plots import plot_maps, plot_methods, plot_rise, save
 from mcrise.studies.baselines import lime_importance
-from mcrise.studies.study import sample
 from networks import efficientnet, embedded
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -21,9 +21,9 @@ from mcrise import InputError
 from mcrise._util.files import write_atomically
 from mcrise._util.threads import n_cores
 from mcrise.batch.datasets import open_dataset
-from mcrise.batch.progress import with_study_progress
+from mcrise.batch.engine import run, with_progress
 from mcrise.batch.storage import Storage
-from mcrise.batch.workers import ProcessPool, WorkerFactory, ending, inherited, run
+from mcrise.batch.workers import ProcessPool, WorkerFactory, ending, inherited
 from mcrise.demo.signs import SIGNS
 from mcrise.masks import CHUNK
 from mcrise.output import progress

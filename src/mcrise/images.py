@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -324,4 +324,15 @@ def png(pixels: NDArray[Any], most: int | None = None) -> bytes:
         picture.thumbnail((most, most))
     out = io.BytesIO()
     picture.save(out, "PNG")
+    return out.getvalue()
+
+
+def thumbnail(
+    pixels: NDArray[Any], size: int, form: Literal["WEBP", "JPEG"], quality: int
+) -> bytes:
+    """A small file of an image (H, W, 3), at most `size` pixels each way."""
+    picture = Image.fromarray(whole_pixels(pixels))
+    picture.thumbnail((size, size))
+    out = io.BytesIO()
+    picture.save(out, form, quality=quality)
     return out.getvalue()

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ..batch.storage import Storage
+from ..batch.tables import Row
 from ..images import whole_pixels
 from ..maps import Maps
 from ..models.scores import UNITS
@@ -31,7 +32,7 @@ from .class_stats import ALL, AuditStats, ClassStats, read_stats
 from .html_cells import effect_cell, effects_table, share_cell, share_of, short, table, text
 from .mean_maps import class_maps
 from .schema import reporting_damage
-from .tables import Row, read_asked, read_rows, read_thumbnails
+from .tables import read_asked, read_rows, read_thumbnails
 from .text import five_sentences, images, mistakes_by_kind, own_color
 from .zones import OUTER
 
@@ -39,7 +40,7 @@ FILE = "audit.html"
 MOST_PICTURES = 600  # of images, over all classes
 MOST_EXAMPLES = 8  # of a class
 MOST_DRAWN = 400  # classes whose maps are drawn
-COLUMNS = ("image", "name", "truth", "label", "predicted", "predicted_label", "righted_sentence")
+COLUMNS = ("image", "name", "truth", "label", "predicted", "predicted_label", "correction_sentence")
 STYLE = web_text("style.css") + web_text("audit.css")
 SCRIPT = one_script("audit.js")
 POLICY = (  # so that a label that got through as HTML could still not run
@@ -58,7 +59,7 @@ class Class:
     maps: Maps | None
     examples: list[Row]
     wrong: list[Row]
-    unlike: list[Row]  # of `figures.unlike`, in its order
+    unlike: list[Row]  # of `figures.outliers`, in its order
 
 
 def render(folder: Storage, link: Link | None = None) -> str:
@@ -126,7 +127,7 @@ def gather(folder: Storage, info: AuditInfo, stats: AuditStats) -> Iterable[Clas
     for n, one in enumerate(stats.classes):
         rows = read_rows(folder, "images", one.target, *COLUMNS)
         by_number = {row["image"]: row for row in rows}
-        unlike = [by_number[other.image] for other in one.unlike if other.image in by_number]
+        unlike = [by_number[other.image] for other in one.outliers if other.image in by_number]
         wrong = [
             row for row in rows if row["truth"] is not None and row["truth"] != row["predicted"]
         ]
@@ -168,7 +169,7 @@ def class_table(stats: AuditStats) -> str:
 
 
 def class_row(one: ClassStats, outer: str | None) -> str:
-    turned = [estimate for estimate in (one.hue120, one.hue240) if estimate]
+    turned = [estimate for estimate in (one.accuracy_hue120, one.accuracy_hue240) if estimate]
     worst = min(turned, key=lambda estimate: estimate.value, default=None)
     confirmed = sum(finding.verdict == "confirmed" for finding in one.findings)
     found = f"{len(one.findings)} ({confirmed} confirmed)" if one.findings else "none"
@@ -182,7 +183,7 @@ def class_row(one: ClassStats, outer: str | None) -> str:
         f'<td data-sort="{one.n}">{one.n:,}</td>',
         *(
             share_cell(estimate, one.n)
-            for estimate in (one.accuracy, one.gray, worst, one.color_share)
+            for estimate in (one.accuracy, one.accuracy_gray, worst, one.color_share)
         ),
     ]
     if outer:
@@ -215,7 +216,7 @@ def section(one: Class, info: AuditInfo, scale: Scale, pictures: "Pictures") -> 
         pictures.row(
             "Unlike the others",
             one.unlike,
-            lambda row: next(u.sentence for u in stats.unlike if u.image == row["image"]),
+            lambda row: next(u.sentence for u in stats.outliers if u.image == row["image"]),
         ),
         mistakes(one, pictures),
     ]
@@ -268,7 +269,7 @@ def own_table(stats: ClassStats, info: AuditInfo) -> str:
     if told := own_color(stats):
         hint = f"{hint} The largest that is sure among so many: {text(told)}."
     heads = ("where it is", *info.fills)
-    rows = {name: row for name, row in stats.own.items() if row}
+    rows = {name: row for name, row in stats.color_area_effect.items() if row}
     return effects_table("Own color × painted color", hint, heads, rows, {})
 
 
@@ -281,11 +282,11 @@ def zone_table(stats: ClassStats, info: AuditInfo) -> str:
 
 
 def outer_table(stats: ClassStats, info: AuditInfo) -> str:
-    if stats.outer is None:
+    if stats.background is None:
         return ""
-    zone, heads = stats.outer.zone, (f"the whole {stats.outer.zone}", *info.fills, OWN)
+    zone, heads = stats.background.zone, (f"the whole {stats.background.zone}", *info.fills, OWN)
     hint = f"All of the {zone} painted: how the score changes, and the share of decisions that do."
-    change, flipped = stats.outer.change, stats.outer.flipped
+    change, flipped = stats.background.change, stats.background.flipped
     rows = {
         "score": [effect_cell(change.get(fill), 2) for fill in heads[1:]],
         "decisions": [share_of(flipped.get(fill)) for fill in heads[1:]],
@@ -300,7 +301,7 @@ def mistakes(one: Class, pictures: "Pictures") -> str:
     kinds = ", ".join(f"{kind} {n}" for kind, n in mistakes_by_kind(one.stats))
     summary = (
         f"{told['wrong']} of {one.stats.n} are wrong; a repaint of a finding puts "
-        f"{told['righted']} right{f' ({kinds})' if kinds else ''}."
+        f"{told['corrected']} right{f' ({kinds})' if kinds else ''}."
     )
     return f"<h3>Mistakes</h3><p>{text(summary)}</p>{pictures.row('', one.wrong, said)}"
 
@@ -309,7 +310,7 @@ def said(row: Row) -> str:
     """What the model says of an image, and what would put it right."""
     name = row["predicted_label"] or f"class {row['predicted']}"
     wrong = row["truth"] is not None and row["truth"] != row["predicted"]
-    return f"{'taken for ' if wrong else ''}{name}. {row['righted_sentence'] or ''}".strip()
+    return f"{'taken for ' if wrong else ''}{name}. {row['correction_sentence'] or ''}".strip()
 
 
 # ---- pieces

@@ -23,7 +23,8 @@ from .measure import measure_command
 from .output import echo, install_encoding_fallback, sentence
 from .report import report
 from .serve import serve
-from .study import study, study_status
+from .status import status
+from .study import study
 from .whatif import compare, whatif
 
 
@@ -47,7 +48,7 @@ for command in (
     diff,
     check,
     study,
-    study_status,
+    status,
 ):
     cli.add_command(command)
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from ..batch.engine import RETRIES, BatchOptions
+from ..batch.workers import TIMEOUT
 from ..config import RunConfig
 from ..estimators import DEFAULT, find_estimator
 from ..models.scores import SCORE_KINDS
@@ -127,6 +129,28 @@ def run_options(**defaults: Any) -> Callable[[Any], Any]:
         "batch_size": option("--batch-size", type=NumberOrAuto(), help="Images at once."),
     }  # fmt: skip
     return lambda command: gathered(command, "brief", options, RunConfig)
+
+
+def batch_options(command: Any) -> Any:
+    """How the work on many images is done, handed to the command as `batch`."""
+    options = {
+        "workers": click.option("--workers", type=click.IntRange(1),
+                                help="Processes.  [default: one per core]"),
+        "ray": click.option("--ray", is_flag=False, flag_value="", metavar="[ADDRESS]",
+                            help="Ray cluster, as in --ray HOST:6379; alone and last, one here."),
+        "timeout": click.option("--timeout", type=float, default=TIMEOUT, show_default=True,
+                                help="Seconds after which a task is given up."),
+        "retries": click.option("--retries", type=click.IntRange(0), default=RETRIES,
+                                show_default=True,
+                                help="Tries more for an image whose model raised, hung or died."),
+        "keep_going": click.option("--keep-going", is_flag=True,
+                                   help="Leave out images that fail; tables say why."),
+        "retry_failed": click.option("--retry-failed", is_flag=True,
+                                     help="Try images again that failed before."),
+        "overwrite": click.option("--overwrite", is_flag=True,
+                                  help="Replace another study or audit in the folder."),
+    }  # fmt: skip
+    return gathered(command, "batch", options, BatchOptions)
 
 
 def model_options(command: Any) -> Any:

@@ -8,7 +8,7 @@ import importlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from ..demo import MODEL as DEMO
 from ..errors import InputError
@@ -18,10 +18,29 @@ from .provenance import Origin
 from .scores import ScoreKind
 from .settings import Settings, read_settings
 
-__all__ = ["Settings", "find_file", "load_model", "read_settings"]
+__all__ = ["ModelSettings", "Settings", "find_file", "load_model", "read_settings"]
 
 RUNTIMES = {".onnx": "onnx", ".pt": "torch", ".pt2": "torch"}  # suffix -> module beside this one
 Numbers = float | Sequence[float]  # one for all channels, or red, green and blue
+
+
+class ModelSettings(TypedDict, total=False):
+    """The keywords of `load_model`, for functions that pass them on."""
+
+    labels: Sequence[str] | Path | str | None
+    size: int | tuple[int, int] | None
+    short_side: int | None
+    filter: Literal["nearest", "bilinear", "bicubic", "lanczos", "area"] | None
+    scale: float | None
+    mean: Numbers | None
+    std: Numbers | None
+    layout: Literal["NCHW", "NHWC"] | None
+    channels: Literal["rgb", "bgr"] | None
+    name: str | None
+    scores: ScoreKind | None
+    softmax: bool | None
+    sigmoid: bool | None
+    threads: int | None
 
 
 def load_model(
