@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mcrise.audits import confirmation, stats
-from mcrise.audits.background import outer_finding
+from mcrise.audits.background import background_finding
 from mcrise.audits.class_data import RASTER
 from mcrise.audits.class_stats import (
     AuditStats,
@@ -512,7 +512,7 @@ def test_a_background_that_moves_the_score_and_no_decision_is_none():
 
 def test_a_background_that_one_color_raises_and_another_lowers_is_a_finding():
     for seed in range(20):
-        found = outer_finding(outside([0.5, -0.5, 0.0, 0.0, 0.0], seed=seed), ASKED, 0)
+        found = background_finding(outside([0.5, -0.5, 0.0, 0.0, 0.0], seed=seed), ASKED, 0)
         assert (found.sign, found.painted) == (-1, (1,))
 
 
@@ -520,7 +520,7 @@ def test_half_of_a_score_that_is_next_to_nothing_is_no_finding():
     looks = outside([-0.008] * 5)
     small = replace(looks, background_score=np.full((24, 7), 0.002), background_prediction=np.ones((24, 7), int))
     small.background_score[:, -1] = 0.01
-    assert outer_finding(small, ASKED, 0) is None
+    assert background_finding(small, ASKED, 0) is None
 
 
 def test_a_model_that_answers_at_random_depends_on_nothing_outside():
@@ -530,7 +530,7 @@ def test_a_model_that_answers_at_random_depends_on_nothing_outside():
         drawn = rng(seed).random((24, 7))
         looks = replace(outside([0.0] * 5), score=rng(seed).uniform(0.5, 1, 24),
                         background_score=drawn, background_prediction=(drawn < 0.5).astype(int))  # fmt: skip
-        found = outer_finding(looks, ASKED, 0)
+        found = background_finding(looks, ASKED, 0)
         n_found += found is not None and exceeds(found, math.inf, 1)
     assert n_found <= 5
 
@@ -541,7 +541,7 @@ def test_noise_outside_is_a_finding_in_one_audit_of_twenty():
     for seed in range(40):
         looks = [outside([0.0] * 5, n=12, seed=1000 * seed + k) for k in range(20)]
         wild = [replace(one, background_score=0.8 + 25 * (one.background_score - 0.8)) for one in looks]
-        found = [one for some in wild if (one := outer_finding(some, ASKED, 0))]
+        found = [one for some in wild if (one := background_finding(some, ASKED, 0))]
         n_found += any(exceeds(one, math.inf, len(wild)) for one in found)
     assert n_found <= 5  # two are expected
 
@@ -596,9 +596,9 @@ def test_own_color_counts_images_that_have_it():
     effect[:12, red, 2] = -0.2
     looks = make_looks(patch_maps(corner(), [0] * 5, n=20), color_area=share, color_area_effect=effect)
     (stop,) = make_stats(ASKED, [looks]).classes
-    assert set(stop.own) == {"red"}
-    assert stop.own["red"]["blue"].value == pytest.approx(-0.2)
-    assert stop.own["red"]["blue"].n == 12
+    assert set(stop.color_area_effect) == {"red"}
+    assert stop.color_area_effect["red"]["blue"].value == pytest.approx(-0.2)
+    assert stop.color_area_effect["red"]["blue"].n == 12
 
 
 def test_accuracies_are_of_images_whose_truth_is_known():

@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 from click.testing import CliRunner
-from internals import SIGNS, Jobs, Storage, cli, create_app
+from internals import SIGNS, JobQueue, Storage, cli, create_app
 from PIL import Image
 from pyarrow.parquet import ParquetFile
 from starlette.testclient import TestClient
@@ -195,7 +195,7 @@ def study_outputs(folder):
         "files/study.txt": files(written),
         "json/study.txt": shape(read(out / "study.json")),
         "json/study-image.txt": shape(*map(read, sorted(out.glob("images/*.json")))),
-        "json/study-status.txt": shape(printed("study-status", out, "--json")),
+        "json/status.txt": shape(printed("status", out, "--json")),
         "parquet/study-results.txt": schema(out / "results.parquet"),
         "csv/study-summary.txt": header(out / "summary.csv"),
         "csv/study-timing.txt": header(out / "timing.csv"),
@@ -250,7 +250,7 @@ def audit_outputs(folder):
 
 def http_outputs(folder):
     """Routes, and what those that answer JSON answer; needs the audit."""
-    jobs = Jobs(folder / "jobs", {"demo": mcrise.load_model("demo")})
+    jobs = JobQueue(folder / "jobs", {"demo": mcrise.load_model("demo")})
     app = create_app(jobs, audit=Storage(folder / "audit"))
     try:
         with TestClient(app, base_url="http://127.0.0.1:8700") as client:

@@ -164,7 +164,7 @@ def audit(
     `workers` processes loads, or of the actors of the Ray cluster at the address `ray`, or a
     callable, which is asked in this process. `images` are drawn at random, at most `per_class` of
     each class. The results go to the folder `out`: an audit that was killed there goes on, and of
-    one that is finished only figures and pages are made anew.
+    one that is finished only figures and pages are made again.
 
     Each image is measured by `n_masks` masks of its own, and all with one `mask_prob`, so that
     means over images compare like with like: "auto" chooses it on eight of them. `zones` are parts
