@@ -43,7 +43,9 @@ class Drawn(AuditWorker):
         rng = np.random.default_rng(task.image)
         target = task.truth or 0
         if task.confirmations is not None:
-            after = {one.key: (0.4, target, (0.9,) * len(one.controls)) for one in task.confirmations}
+            after = {
+                one.key: (0.4, target, (0.9,) * len(one.controls)) for one in task.confirmations
+            }
             return Repainted(target, 0.9, target, after)
         maps = rng.normal(0, 0.03, (1, 5, 32, 32))
         region = np.ones((32, 32), bool)

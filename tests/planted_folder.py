@@ -56,7 +56,9 @@ def planted_looks(target=0, n=24, corner=0.0, fill=2, right=1.0, noise=0.02, see
         pixels=np.full((n, RASTER, RASTER, 3), 100 + target, np.uint8),
         background_zone=("rim",) * n,
         background_score=np.full((n, len(FILLS) + 2), 0.9),
-        background_prediction=np.where(wrong, (target + 1) % 3, target)[:, None].repeat(len(FILLS) + 2, 1),
+        background_prediction=np.where(wrong, (target + 1) % 3, target)[:, None].repeat(
+            len(FILLS) + 2, 1
+        ),
         background_region=np.broadcast_to(zone_rim(), (n, RASTER, RASTER)),
     )
 

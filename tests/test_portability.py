@@ -168,7 +168,9 @@ def test_a_worker_ignores_ctrl_c_also_where_it_does_not_inherit_that(monkeypatch
     ours, theirs = multiprocessing.Pipe()
     ours.close()
     try:
-        workers.work_in_process(theirs, SimpleNamespace(attempt=lambda: workers.Failure("none")), None)
+        workers.work_in_process(
+            theirs, SimpleNamespace(attempt=lambda: workers.Failure("none")), None
+        )
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)

@@ -518,7 +518,9 @@ def test_a_background_that_one_color_raises_and_another_lowers_is_a_finding():
 
 def test_half_of_a_score_that_is_next_to_nothing_is_no_finding():
     looks = outside([-0.008] * 5)
-    small = replace(looks, background_score=np.full((24, 7), 0.002), background_prediction=np.ones((24, 7), int))
+    small = replace(
+        looks, background_score=np.full((24, 7), 0.002), background_prediction=np.ones((24, 7), int)
+    )
     small.background_score[:, -1] = 0.01
     assert background_finding(small, ASKED, 0) is None
 
@@ -529,7 +531,8 @@ def test_a_model_that_answers_at_random_depends_on_nothing_outside():
     for seed in range(40):
         drawn = rng(seed).random((24, 7))
         looks = replace(outside([0.0] * 5), score=rng(seed).uniform(0.5, 1, 24),
-                        background_score=drawn, background_prediction=(drawn < 0.5).astype(int))  # fmt: skip
+                        background_score=drawn,
+                        background_prediction=(drawn < 0.5).astype(int))  # fmt: skip
         found = background_finding(looks, ASKED, 0)
         n_found += found is not None and exceeds(found, math.inf, 1)
     assert n_found <= 5
@@ -540,7 +543,9 @@ def test_noise_outside_is_a_finding_in_one_audit_of_twenty():
     n_found = 0
     for seed in range(40):
         looks = [outside([0.0] * 5, n=12, seed=1000 * seed + k) for k in range(20)]
-        wild = [replace(one, background_score=0.8 + 25 * (one.background_score - 0.8)) for one in looks]
+        wild = [
+            replace(one, background_score=0.8 + 25 * (one.background_score - 0.8)) for one in looks
+        ]
         found = [one for some in wild if (one := background_finding(some, ASKED, 0))]
         n_found += any(exceeds(one, math.inf, len(wild)) for one in found)
     assert n_found <= 5  # two are expected
@@ -594,7 +599,9 @@ def test_own_color_counts_images_that_have_it():
     share[:12, red], effect[:12, red] = 0.2, -0.1
     share[12:, red], effect[12:, red] = 0.001, 5.0  # a few pixels do not count
     effect[:12, red, 2] = -0.2
-    looks = make_looks(patch_maps(corner(), [0] * 5, n=20), color_area=share, color_area_effect=effect)
+    looks = make_looks(
+        patch_maps(corner(), [0] * 5, n=20), color_area=share, color_area_effect=effect
+    )
     (stop,) = make_stats(ASKED, [looks]).classes
     assert set(stop.color_area_effect) == {"red"}
     assert stop.color_area_effect["red"]["blue"].value == pytest.approx(-0.2)
@@ -620,7 +627,9 @@ def test_accuracies_are_of_images_whose_truth_is_known():
 def test_mistakes_are_counted_by_what_rights_them():
     righted = ("missing color", "brightness", "missing color", None) + (None,) * 4
     predicted = np.array([1, 1, 1, 1, 0, 0, 0, 0])
-    looks = make_looks(patch_maps(corner(), [0] * 5, n=8), predicted=predicted, corrected_by=righted)
+    looks = make_looks(
+        patch_maps(corner(), [0] * 5, n=8), predicted=predicted, corrected_by=righted
+    )
     (stop,) = make_stats(ASKED, [looks]).classes
     assert stop.mistakes == {"wrong": 4, "corrected": 3, "brightness": 1, "missing color": 2}
 

@@ -353,7 +353,10 @@ def full_disk(*given):
         ("a = " + "[" * 5000, "are not TOML: it is nested too deeply"),
         (CLEAN.replace("0.1", f"0x{'f' * 5000}"), "more than 64 bits"),
         (CLEAN.replace("0.1", "9" * 5000), "are not TOML"),
-        (CLEAN.replace('"zone_effect"', '["accuracy_gray"]'), "measure is ['accuracy_gray'], but one of"),
+        (
+            CLEAN.replace('"zone_effect"', '["accuracy_gray"]'),
+            "measure is ['accuracy_gray'], but one of",
+        ),
         ("rules = []", "there is no key 'rules': did you mean 'rule'?"),
         ("against = 3\n" + CLEAN, "the path of an audit is needed"),
         (CLEAN + "at_mots = 3", "there is no key 'at_mots': did you mean 'at_most'?"),
@@ -371,7 +374,10 @@ def full_disk(*given):
         (CLEAN.replace("zone_effect", "accuracy_gray"), "accuracy_gray is of no zone"),
         ('[[rule]]\nmeasure = "accuracy_gray"', "give at_most or at_least"),
         ("[[rule]]\nat_most = 1", "it has no measure"),
-        ('[[rule]]\nmeasure = "accuracy_gray"\nfill = "red"\nat_most = 1', "only zone_effect is of a fill"),
+        (
+            '[[rule]]\nmeasure = "accuracy_gray"\nfill = "red"\nat_most = 1',
+            "only zone_effect is of a fill",
+        ),
     ],
 )
 def test_a_bad_rule_is_a_sentence(audits, rules, sentence):
