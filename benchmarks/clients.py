@@ -139,7 +139,7 @@ def generated() -> dict[str, Any]:
     """Requests made from the schema, as in the tests, but a thousand."""
     for folder in ("tests", "attacks"):
         sys.path.insert(0, str(Path(__file__).resolve().parents[1] / folder))
-    from test_app import PLANTED
+    from test_routes import PLANTED
 
     from api import generated_requests
     from mcrise.server.app import create_app

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from mcrise.audits import tables
-from mcrise.audits.class_data import RASTER, ClassData
+from mcrise.audits.class_data import RASTER, STORED, ClassData
 from mcrise.audits.class_stats import make_stats, write_stats
 from mcrise.audits.color_names import BASICS
 from mcrise.batch.storage import Storage
@@ -95,20 +95,18 @@ def write_audit(path, classes, labels=LABELS, figures=True, answers=None, **chan
         place = f"class={looks.target}/part-00000.parquet"
         rows, maps = [], []
         for i in range(len(looks)):
-            arrays = ("zone_energy", "zone_effect", "color_area", "color_area_effect", "background_score",
-                      "background_prediction")  # fmt: skip
-            rows.append({
-                **{name: np.asarray(getattr(looks, name))[i].item() for name in
-                   ("image", "truth", "predicted", "score", "presence_energy", "color_energy", "gray", "hue120",
-                    "hue240")},
-                **{name: getattr(looks, name)[i].ravel() for name in arrays},
-                "name": looks.names[i],
-                "background_zone": looks.background_zone[i],
-                "background_region": np.packbits(looks.background_region[i]).tobytes(),
-                "predicted_label": labels[looks.predicted[i]] if labels else None,
-                "pixels": looks.pixels[i].tobytes(),
-                "thumbnail": thumbnail(looks.pixels[i]),
-            })  # fmt: skip
+            own = {column.name: getattr(looks, name)[i] for name, column in STORED.items()
+                   if column.table == "images" and name != "group"}  # fmt: skip
+            rows.append(
+                tables.stored_row(
+                    {
+                        **own,
+                        "background_region": np.packbits(looks.background_region[i]),
+                        "predicted_label": labels[looks.predicted[i]] if labels else None,
+                        "thumbnail": thumbnail(looks.pixels[i]),
+                    }
+                )
+            )
             maps.append(
                 {
                     "image": int(looks.image[i]),

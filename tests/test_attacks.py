@@ -469,7 +469,7 @@ def test_a_record_whose_fields_are_of_another_type_or_range_is_refused(saved, tm
         mcrise.load(other(saved, tmp_path / "run.npz", **fields))
 
 
-LOAD = "import sys, mcrise\ntry: mcrise.load(sys.argv[1])\nexcept mcrise.RecordError: print('ours')"
+LOAD = "import sys, mcrise\ntry: mcrise.load(sys.argv[1])\nexcept mcrise.McriseError: print('ours')"
 
 
 @defect(8)

@@ -231,7 +231,7 @@ def test_a_kind_of_fill_without_words_or_pixels_is_an_error_not_a_color():
         kind = "colorless"
 
     for kind, given, hint in [
-        ("silent", Silent, "no deed and no takes"),
+        ("silent", Silent, "no action_text and no removes"),
         ("colorless", Colorless, "no color"),
         ("seven", 7, "is 7"),
         ("table", dict, "derived from"),

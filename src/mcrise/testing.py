@@ -96,7 +96,7 @@ def assert_ignores(
 
     Raises
     ------
-    NotIgnored
+    DependsOnZone
         An AssertionError with the sentence, `seen`, and the worst `image` as it is and painted.
     """
     if not is_number(at_most) or not 0 < at_most < 1:

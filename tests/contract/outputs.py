@@ -214,7 +214,7 @@ def header(path):
 def audit_outputs(folder):
     data = planted_signs.make_collection(folder / "collection", 12)
     (data / "red" / "broken.png").write_bytes(b"no image")
-    shutil.copy(data / "sticker" / "000.png", data / "red" / "mistaken.png")
+    shutil.copy(data / "sticker" / "000.png", data / "red" / "unlike.png")
     duller = dataclasses.replace(
         planted_signs.model, predict=lambda images: planted_signs.signs(images // 2 + 60)
     )

@@ -12,8 +12,9 @@ def compare(name, text):
     path = DATA / name
     known = path.read_text(encoding="utf-8") if path.exists() else ""
     if known != text:
+        names = f"{name} (as agreed)", f"{name} (now)"
         lines = difflib.unified_diff(
-            known.splitlines(), text.splitlines(), f"{name} (as agreed)", f"{name} (now)", "", "", 2
+            known.splitlines(), text.splitlines(), *names, n=2, lineterm=""
         )
         raise AssertionError("\n".join(["The contract is broken.", *lines, REMEDY]))
 

@@ -45,5 +45,5 @@ def test_a_broken_contract_says_what_and_what_to_do():
         compare("python/mcrise.testing.txt", "class Other\n")
     said = str(caught.value)
     assert "\n+class Other" in said
-    assert "\n-class NotIgnored(AssertionError)" in said
+    assert "\n-class DependsOnZone(AssertionError)" in said
     assert said.endswith(REMEDY)

@@ -144,15 +144,15 @@ def test_a_report_of_a_large_picture_says_that_it_shows_fewer_pixels():
 THREADS = """
 import zlib
 from test_lattice import planted_record
-from mcrise.interpretation.regions import read_maps
+from mcrise.interpretation.regions import interpret
 record = planted_record((96, 96), 1024, n_classes=43)
 maps = [record.maps(target, "smooth") for target in range(3)]
-print([zlib.crc32(m.values.tobytes() + m.se.tobytes()) for m in maps], read_maps(record, 0).limit)
+print([zlib.crc32(m.values.tobytes() + m.se.tobytes()) for m in maps], interpret(record, 0).limit)
 """
 
 
 def test_smooth_is_the_same_to_the_bit_whatever_the_number_of_blas_threads():
-    path = [str(Path(__file__).parents[1]), *sys.path]
+    path = [str(Path(__file__).parent), str(Path(__file__).parents[1]), *sys.path]
     found = {
         subprocess.run(
             [sys.executable, "-c", f"import sys; sys.path[:0] = {path!r}\n{THREADS}"],

@@ -106,7 +106,9 @@ def test_the_same_value_has_the_same_color_in_every_panel_of_a_figure(explanatio
     """Drawn: two classes whose maps are constant, one of them the half of the other."""
     maps = explanation.maps(0)
     flat = [
-        replace(maps, values=np.full_like(maps.values, value), se=np.zeros_like(maps.se))
+        replace(
+            maps, values=np.full_like(maps.values, value), beyond=np.ones(maps.values.shape, bool)
+        )
         for value in (0.2, 0.1)
     ]
     flat[0].values[1] = 0.1  # the same value in another panel of another class

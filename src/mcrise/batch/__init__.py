@@ -1,11 +1,16 @@
-"""Work on many images: collections, storage, workers, and the engine that studies and audits share.
+"""The engine under studies and audits: many images, many workers, any interruption.
 
-Images come from a collection (`datasets`), here or in an object store (`storage`). A study or an
-audit is a `Batch` (`engine`): it says which tasks there are and takes in their answers, while the
-engine claims the folder, holds its lock, retries what failed and writes the status. A task is a
-pure function of what it is given (`work`), so it makes no difference who does it: this process,
-others of this machine (`workers`) or the actors of a Ray cluster (`ray_workers`). What comes out is
-written as Parquet (`tables`), the same to the byte for any number of workers and after any kill.
+A batch says which tasks there are and what to do with an answer. The engine claims the folder,
+hands tasks to workers, takes their results in any order and writes the same bytes whoever computed
+them. Killed at any moment, the same command continues; what failed can be tried again.
 
-To read in this order: work, engine, workers.
+- `storage`: paths on this machine or in an object store.
+- `datasets`: images with labels from folders, CSV files and GTSRB.
+- `work`: what a task, a worker and the settings of a batch are.
+- `workers`: workers in this process or in several; `ray_workers`: on a Ray cluster.
+- `folder`: whose folder it is (note and lock), and how far the work is.
+- `engine`: handing out tasks, retries, status, resuming.
+- `tables`: Parquet in and out.
+
+`studies` and `audits` say which tasks there are and what to make of the results.
 """

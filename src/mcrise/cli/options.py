@@ -105,7 +105,7 @@ def gathered(command: Any, name: str, options: dict[str, Any], make: Any = dict)
 
 
 def run_options(**defaults: Any) -> Callable[[Any], Any]:
-    """What a run is asked, handed to the command as `brief`."""
+    """What a run is asked, handed to the command as `config`."""
     usual = RunConfig(**defaults)
 
     def option(*names: str, **about: Any) -> Any:
@@ -128,7 +128,7 @@ def run_options(**defaults: Any) -> Callable[[Any], Any]:
         "seed": option("--seed", type=int),
         "batch_size": option("--batch-size", type=NumberOrAuto(), help="Images at once."),
     }  # fmt: skip
-    return lambda command: gathered(command, "brief", options, RunConfig)
+    return lambda command: gathered(command, "config", options, RunConfig)
 
 
 def batch_options(command: Any) -> Any:

@@ -41,21 +41,21 @@ from .significance import significance_limit
 __all__ = [
     "DEFAULT",
     "ESTIMATORS",
-    "Chance",
-    "Column",
     "Estimate",
     "Estimator",
     "EstimatorName",
     "FittedEstimator",
     "Formula",
+    "NullThreshold",
     "Sample",
+    "TargetScores",
     "centered",
-    "chance_limit",
     "contrast",
     "debiased",
     "estimate",
     "find_estimator",
     "rise",
+    "significance_limit",
 ]
 
 EstimatorName = Literal["rise", "debiased", "paper", "centered", "smooth"]
@@ -108,8 +108,10 @@ class LinearEstimator:
     def maps(self, column: TargetScores) -> Estimate:
         return self.estimate(centered(column.scores) if self.center else column.scores)
 
-    def chance(self, column: TargetScores) -> NullThreshold:
+    def chance(self, column: TargetScores) -> NullThreshold | None:
         """Of centered scores: other noise grows with the mean of the scores, which says nothing."""
+        if self.formula is rise:
+            return None  # its zero is not "no effect"
         plan, masks = self.sample.plan, self.sample.masks
         limit = significance_limit(plan, masks, column.scores, column.least, self.formula)
         return NullThreshold(limit, self.estimate(centered(column.scores)).values)

@@ -1,1 +1,15 @@
-"""output."""
+"""Everything that a person sees or keeps: figures, pages, folders, progress, the terminal.
+
+The rest of the program computes and yields; only this package scales a map into colors, and where
+it does, it shows the scale. One rule decides what is drawn pale everywhere: what chance alone
+could show (`estimators.significance`).
+
+- `plots`: matplotlib figures; `plot_explanation` is the one that shows findings with their tests.
+- `html`: the report of runs and what a notebook shows, from `templates/` (jinja2, always escaped).
+- `web_maps`: maps as the small binary format that the browser reads.
+- `run_folder`: the files of one run: run.npz, pictures, summary.json; resuming and checkpoints.
+- `progress`: a bar in a terminal, lines in a log, nothing in a library.
+- `terminal`: findings with color swatches.
+
+matplotlib, jinja2 and rich are imported by the one file that needs each.
+"""

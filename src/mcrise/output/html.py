@@ -31,7 +31,7 @@ from ..metrics import curve_from_json
 from .plots import figure_png, plot_curves, scale_for
 from .web_maps import pack, panel, runs, stops, swatch
 
-WEB = Path(__file__).parent / "page" / "web"
+WEB = Path(__file__).parents[1] / "server" / "web"
 LARGEST = 768  # pixels of a side that a report shows; of a larger picture every second and so on
 SMALL = 112  # pixels of a panel in a notebook
 TINY = 64  # of one in the table of contents

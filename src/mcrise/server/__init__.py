@@ -1,1 +1,15 @@
-"""The page in the browser: jobs, the HTTP interface, and what the browser is sent."""
+"""The page in the browser, and the HTTP API behind it.
+
+One thread owns the models and works through the queue of jobs; requests read what is there. Jobs
+survive a kill: their rows are in SQLite, their pictures and runs beside it.
+
+- `app`: the FastAPI application; `security`: hosts, origins, tokens, slow connections.
+- `schemas`: a job and a request for one; `dependencies`: parameters that routes share.
+- `routes_jobs`, `routes_results`, `routes_collection`, `routes_audit`, `routes_downloads`.
+- `job_queue`: the queue and its thread; `store`: rows and files; `quota`: how much may be kept.
+- `models`: models that are served; `image_decoder`: pictures decoded in a process of their own.
+- `cache`: results that were computed before; `uploads`: limits of what is sent.
+- `web/`: the page, plain JavaScript without a build step.
+
+It listens on this machine only unless `--host` says otherwise, and every label is escaped.
+"""
