@@ -37,7 +37,7 @@ def audit(
     data: str,
     model: str,
     quiet: bool,
-    brief: RunConfig,
+    config: RunConfig,
     batch: BatchOptions,
     settings: dict[str, Any],
     **options: Any,
@@ -49,7 +49,7 @@ def audit(
     chooses it on eight of them. If the command is killed, the same command goes on; for a finished
     audit it makes only figures and pages again.
     """
-    prepared = prepare(data, model, brief, batch, **options, **settings)
+    prepared = prepare(data, model, config, batch, **options, **settings)
     found = prepared.run(not quiet, None if quiet else lambda cost: echo(*cost.lines(), err=True))
     if not quiet:
         echo(*found.summary, "", f"Audit: {found.path}")

@@ -38,7 +38,7 @@ def study(
     data: str,
     model: str,
     quiet: bool,
-    brief: RunConfig,
+    config: RunConfig,
     batch: BatchOptions,
     settings: dict[str, Any],
     **options: Any,
@@ -48,7 +48,7 @@ def study(
     DATA is GTSRB, a folder of images or of class folders, or a CSV file of path and label. If the
     command is killed, the same command goes on: no finished image is done again.
     """
-    run = {name: value for name, value in asdict(brief).items() if name != "target"}
+    run = {name: value for name, value in asdict(config).items() if name != "target"}
     found = run_study(
         data, model, progress=not quiet, **run, **asdict(batch), **options, **settings
     )
