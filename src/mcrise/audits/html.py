@@ -260,7 +260,7 @@ def mistakes(stats: ClassStats) -> str:
     kinds = ", ".join(f"{kind} {n}" for kind, n in mistakes_by_kind(stats))
     return (
         f"{known['wrong']} of {stats.n} are wrong; repainting a finding corrects "
-        f"{known['righted']} of them{f' ({kinds})' if kinds else ''}."
+        f"{known['corrected']} of them{f' ({kinds})' if kinds else ''}."
     )
 
 
@@ -268,7 +268,7 @@ def prediction(row: Row) -> str:
     """What the model says of an image, and what would correct it."""
     name = row["predicted_label"] or f"class {row['predicted']}"
     wrong = row["truth"] is not None and row["truth"] != row["predicted"]
-    return f"{'predicted as ' if wrong else ''}{name}. {row['righted_sentence'] or ''}".strip()
+    return f"{'predicted as ' if wrong else ''}{name}. {row['correction_sentence'] or ''}".strip()
 
 
 # ---- pieces
