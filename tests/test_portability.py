@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import nbclient
 import nbformat
 import pytest
-from test_study import SMALL, make_images, make_study
 
 import mcrise
 from mcrise import InputError
@@ -29,6 +28,7 @@ from mcrise.masks import CHUNK
 from mcrise.output import progress
 from mcrise.output.progress import ProgressLog, ProgressState, duration
 from planted import PatchModel, photo
+from study_runs import SMALL, make_images, make_study
 
 HERE = Path(__file__).parent
 SOURCE = Path(mcrise.__file__).parent

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from PIL import Image
 
 import mcrise
 import planted_signs
+from audit_runs import GIVEN, command, files
 from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.audits import tables
 from mcrise.audits.api import audit, prepare
@@ -51,8 +51,6 @@ from planted_signs import LABELS, SIZE, make_collection
 HERE = Path(__file__).parents[1]
 ZONES = parse_zones("thirds,rim", False)
 RUN = RunConfig(n_masks=256, grid=(6, 6), mask_prob=0.3)
-GIVEN = {"n_masks": 128, "grid": 6, "mask_prob": 0.3}
-FOLDERS = ("images", "findings", "maps", "attempts")
 
 
 def picture(pixels=None):
@@ -67,12 +65,6 @@ def looked(view, predict=planted_signs.signs, config=RUN, truth=None, **example)
     zones = parse_zones("thirds,rim", bool(example))
     task = Task(0, Example("a.png", "a.png", **example), truth)
     return measure_image(view, model, replace(config, target=truth), zones, task)
-
-
-def files(folder):
-    """The tables of an audit, and their bytes."""
-    found = [file for name in FOLDERS for file in sorted((folder / name).rglob("*.parquet"))]
-    return {str(file.relative_to(folder)): file.read_bytes() for file in found}
 
 
 def classes(folder):
@@ -697,13 +689,6 @@ def test_settings_that_cannot_be_are_refused_before_any_work(tmp_path, wrong):
 
 
 # ---- the command
-
-
-def command(data, out, *more, spec="planted_signs:model"):
-    return [
-        sys.executable, "-m", "mcrise", "audit", str(data), "--model", spec, "--n-masks", "128",
-        "--grid", "6x6", "--mask-prob", "0.3", "--out", str(out), *more,
-    ]  # fmt: skip
 
 
 def test_two_workers_and_a_killed_driver_leave_the_same_bytes(whole, tmp_path):

@@ -739,7 +739,7 @@ def test_sentences_are_true_of_one_image():
 
 
 def test_a_model_that_depends_on_nothing_was_painted_outside_all_the_same():
-    looks = replace(outside([0.0] * 5), presence=np.zeros(24), color=np.zeros(24))
+    looks = replace(outside([0.0] * 5), presence_energy=np.zeros(24), color_energy=np.zeros(24))
     told = five_sentences(ASKED, make_stats(ASKED, [looks]))[2]
     assert told.startswith("Painted over whole in the color that does most (")
     assert ") what lies outside of the object changes 0 % [0, 14] of decisions" in told

@@ -9,14 +9,16 @@ import time
 from pathlib import Path
 
 import pytest
-from test_study import RUN, command, finish, make_images, make_study, ran, table
 
+import audit_runs
 import mcrise
+import planted_signs
 from mcrise import ModelError
 from mcrise.batch.engine import run
 from mcrise.batch.workers import ProcessPool, WorkerFactory, restore
 from mcrise.studies.config import StudyConfig
 from planted_study import HANGS, KILLS, RAISES
+from study_runs import RUN, command, finish, make_images, make_study, ran, table
 
 HERE = Path(__file__).parents[1]
 SOURCE = Path(mcrise.__file__).parents[1]
@@ -267,20 +269,15 @@ def test_images_from_and_results_to_a_bucket(tmp_path):
 
 @pytest.mark.filterwarnings("default")
 def test_an_audit_on_a_ray_cluster_of_which_a_node_dies_has_the_same_bytes(tmp_path, ray_cluster):
-    from test_audit import GIVEN, files
-    from test_audit import command as audit_command
-
-    import planted_signs
-
     data = planted_signs.make_collection(tmp_path / "data", 12)  # enough for findings to be tried
-    mcrise.audit(data, planted_signs.model, out=tmp_path / "whole", **GIVEN)
+    mcrise.audit(data, planted_signs.model, out=tmp_path / "whole", **audit_runs.GIVEN)
     node = ray_cluster.add_node(num_cpus=1)
     process = subprocess.Popen(
-        audit_command(data, tmp_path / "out", "--ray", ray_cluster.address), cwd=HERE,
+        audit_runs.command(data, tmp_path / "out", "--ray", ray_cluster.address), cwd=HERE,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     wait_for(lambda: len(list((tmp_path / "out/pieces").glob("*.npz"))) >= 2, process, 600)
     os.kill(node.all_processes["raylet"][0].process.pid, signal.SIGKILL)
     ended(process)
-    assert files(tmp_path / "out") == files(tmp_path / "whole")
-    assert any(name.startswith("attempts/") for name in files(tmp_path / "out"))
+    assert audit_runs.files(tmp_path / "out") == audit_runs.files(tmp_path / "whole")
+    assert any(name.startswith("attempts/") for name in audit_runs.files(tmp_path / "out"))
