@@ -170,7 +170,7 @@ def test_an_image_with_a_record_opens_in_the_workbench_once(client):
     (job,) = client.get("/api/jobs").json()
     assert (job["id"], job["name"], job["state"], job["n_masks"]) == (id, "003.png", "done", 64)
     assert client.get(f"/api/jobs/{id}/record").json()["size"] == [32, 32]
-    assert client.get(f"/api/jobs/{id}/reading").status_code == 200
+    assert client.get(f"/api/jobs/{id}/findings").status_code == 200
     assert client.post(f"/api/jobs/{id}/trials").status_code == 200  # its model is served
 
 
