@@ -273,7 +273,7 @@ def answers(client):
     about = answer(client.get(f"{job}/record"))
     mask = np.zeros(about["size"], np.uint8)
     mask[:10, :10] = 1
-    reading = answer(client.get(f"{job}/reading"))
+    untested = answer(client.get(f"{job}/findings"))
     tried = answer(client.post(f"{job}/trials"))
     repainted = answer(client.post(f"{job}/whatif", content=mask.tobytes()))
     listed = answer(client.get("/api/jobs"))
@@ -284,7 +284,7 @@ def answers(client):
         "summaries": [answer(client.get(f"/api/summaries?ids={submitted['id']}"))],
         "overview": [answer(client.get("/api/overview"))],
         "record": [about],
-        "reading": [reading],
+        "findings": [untested, answer(client.get(f"{job}/findings"))],
         "trials": [tried],
         "whatif": [repainted],
         "audit": [answer(client.get("/api/audit"))],
