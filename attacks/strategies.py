@@ -99,7 +99,7 @@ RULES = as_bytes(
             st.sampled_from(
                 [
                     {},
-                    {"measure": "gray", "at_least": 0.5},
+                    {"measure": "accuracy_gray", "at_least": 0.5},
                     {"measure": "zone_effect", "zone": "rim", "fill": "red", "at_most": 0.1},
                 ]
             ),

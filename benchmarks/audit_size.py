@@ -20,10 +20,12 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from mcrise import Model
-from mcrise.audits.api import audit, prepare, write_pages
-from mcrise.audits.config import AuditConfig, Looker
-from mcrise.audits.measure import ImageMeasurement, Task, Tries
-from mcrise.batch.workers import InlinePool, run
+from mcrise.audits.api import prepare, write_pages
+from mcrise.audits.config import AuditConfig, AuditWorker
+from mcrise.audits.measure import COUNTERFACTUAL, ImageMeasurement, Repainted, Task
+from mcrise.batch.engine import BatchOptions, run
+from mcrise.batch.workers import InlinePool
+from mcrise.config import RunConfig
 from memory import peak, reset_peak, status
 from table import report
 
@@ -34,34 +36,36 @@ ROUNDS = 5
 THUMBNAIL = (96, 96)  # as large as any
 
 
-class Drawn(Looker):
+class Drawn(AuditWorker):
     """Answers at once: maps of noise, and of a patch that each class depends on."""
 
-    def do(self, task: Task) -> ImageMeasurement | Tries:
+    def do(self, task: Task) -> ImageMeasurement | Repainted:
         rng = np.random.default_rng(task.image)
         target = task.truth or 0
-        if task.attempts is not None:
-            after = {one.key: (0.4, target, (0.9,) * len(one.controls)) for one in task.attempts}
-            return Tries(target, 0.9, target, after)
+        if task.confirmations is not None:
+            after = {
+                one.key: (0.4, target, (0.9,) * len(one.controls)) for one in task.confirmations
+            }
+            return Repainted(target, 0.9, target, after)
         maps = rng.normal(0, 0.03, (1, 5, 32, 32))
         region = np.ones((32, 32), bool)
         region[4:-4, 4:-4] = False
         maps[..., target % 24 : target % 24 + 8, 12:20] -= 0.1
-        parts = {"zone_energy": (10,), "zone_effect": (10, 5), "own_share": (12,),
-                 "own_effect": (12, 5)}  # fmt: skip
+        parts = {"zone_energy": (10,), "zone_effect": (10, 5), "color_area": (12,),
+                 "color_area_effect": (12, 5)}  # fmt: skip
         facts = {
             "target": target, "predicted": target, "score": 0.9, "predicted_score": 0.9,
-            "n_masks": 64, "gray": target, "hue120": target, "hue240": target, "flip": None,
-            "flip_share": None, "flip_to": None, "flip_sentence": None, "righted": None,
-            "righted_sentence": None, "notes": [], "n_calls": 150, "presence": 0.01, "color": 0.02,
-            "outer": "rim",
+            "n_masks": 64, "gray": target, "hue120": target, "hue240": target,
+            **dict.fromkeys(COUNTERFACTUAL), "corrected_by": None, "correction_sentence": None,
+            "notes": [], "n_calls": 150, "presence_energy": 0.01, "color_energy": 0.02,
+            "background_zone": "rim",
         }  # fmt: skip
         arrays: dict[str, Any] = {name: rng.random(shape) for name, shape in parts.items()}
         arrays |= {"maps": maps.astype(np.float16), "ranks": maps[0].astype(np.float16)}
         arrays |= {"errors": np.full_like(arrays["maps"], 0.03)}
         arrays["pixels"] = rng.integers(0, 256, (32, 32, 3), np.uint8)
-        arrays |= {"outer_after": np.full(7, 0.9), "outer_said": np.full(7, target)}
-        arrays |= {"outer_region": np.packbits(region), "thumbnail": drawn_thumbnail(rng)}
+        arrays |= {"background_score": np.full(7, 0.9), "background_prediction": np.full(7, target)}
+        arrays |= {"background_region": np.packbits(region), "thumbnail": drawn_thumbnail(rng)}
         return ImageMeasurement(facts, [], arrays)
 
 
@@ -88,10 +92,9 @@ def main() -> None:
 def measure(data: Path, out: Path, n_images: int) -> list[dict[str, Any]]:
     """Memory while images come in, while tables are made, and while figures are."""
     model = Model(lambda images: np.full((len(images), N_CLASSES), 1 / N_CLASSES))
-    given = {**(audit.__kwdefaults__ or {}), "out": out, "labels": list(map(str, range(N_CLASSES)))}
-    given |= {"n_masks": 64, "mask_prob": 0.2}
-    del given["progress"]
-    order = prepare(data, model, **given)
+    labels = list(map(str, range(N_CLASSES)))
+    config = RunConfig(n_masks=64, mask_prob=0.2)
+    order = prepare(data, model, config, BatchOptions(), out=out, labels=labels)
     before, started, rows = reset_peak(), time.perf_counter(), []
 
     def note(what: str) -> None:
@@ -101,7 +104,7 @@ def measure(data: Path, out: Path, n_images: int) -> list[dict[str, Any]]:
 
     told = 0
     for work in run(order.audit, InlinePool(Drawn(model, AuditConfig()))):
-        if len(work.done) >= told + n_images // STEPS and not work.trying:
+        if len(work.done) >= told + n_images // STEPS and not work.confirming:
             told = len(work.done)
             note(f"{told:,} images")
     note("tables, and findings tried")

@@ -26,8 +26,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads of BLAS wait for e
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))  # the zoo lives there
 
 from judge import PREDICATES, Claim, Claimed, is_said, judge
-from mcrise.interpretation.regions import interpret
-from mcrise.interpretation.trials import compare, try_findings
+from mcrise.interpretation.trials import compare
 from mcrise.models import load_model
 from mcrise.sampling import explain
 from table import report
@@ -42,18 +41,25 @@ def cases(kind: str, first_seed: int, kinds: Mapping[str, Any]) -> Iterator[Case
             yield draw_case(kind, seed, kinds)
 
 
-def claims_of(case: Case, n_masks: int, mask_prob: float) -> list[Claimed]:
+def claims_of(case: Case, n_masks: int | None, mask_prob: float | None) -> list[Claimed]:
     """All that is printed about a case: the only function that knows the reading."""
     model = load_model(case.model, labels=case.labels)
     explanation = explain(
-        case.image, model, n_masks=n_masks, mask_prob=mask_prob, fills=case.palette, seed=case.seed
+        case.image,
+        model,
+        n_masks="auto" if n_masks is None else n_masks,
+        mask_prob="auto" if mask_prob is None else mask_prob,
+        fills=case.palette,
+        seed=case.seed,
+        trials=False,
     )
     claims: list[Claimed] = []
-    claims += try_findings(explanation, interpret(explanation, case.target), model).claims
+    found = explanation.findings_of(case.target, model)
+    claims += [*found.claims, *(claim for one in found for claim in one.claims)]
     if case.against is not None:
         comparison = compare(explanation, case.target, case.against, model=model)
         claims += [
-            Claim("raises", (one.stroke.region,), (one.stroke.fill,), case.target)
+            Claim("raises", (one.region,), (one.fill,), case.target)
             for one in comparison.suggestions
         ]
     return claims
@@ -67,16 +73,15 @@ class Outcome:
     claims: list[Claimed]
     true: list[bool]  # one per claim
     said: list[bool]  # one per truth of the case
-    n_trials: int  # calls beyond the masks, the untouched image and the batch asked twice
+    n_calls: int
 
 
-def outcome_of(case: Case, n_masks: int, mask_prob: float) -> Outcome:
+def outcome_of(case: Case, n_masks: int | None, mask_prob: float | None) -> Outcome:
     counted, n_calls = counting(case)
     claims = claims_of(counted, n_masks, mask_prob)
-    n_drawn = -(-n_masks // 64) * 64
     true = [judge(case, claim) for claim in claims]
     said = [is_said(truth, claims) for truth in case.truths]
-    return Outcome(case, claims, true, said, n_calls() - n_drawn - 1 - 32)  # 32: jitter
+    return Outcome(case, claims, true, said, n_calls())
 
 
 def counting(case: Case) -> tuple[Case, Callable[[], int]]:
@@ -99,7 +104,7 @@ def row(name: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "true %": percent(true),
         "truths": len(said),
         "said %": percent(said),
-        "trials": median(outcome.n_trials for outcome in outcomes),
+        "calls": median(outcome.n_calls for outcome in outcomes),
     }
 
 
@@ -148,8 +153,8 @@ def main() -> None:
     others = parser.add_mutually_exclusive_group()
     others.add_argument("--held", action="store_true", help="the kinds held back instead")
     others.add_argument("--fresh", action="store_true", help="the kinds held back since instead")
-    parser.add_argument("--n-masks", type=int, default=1024)
-    parser.add_argument("--mask-prob", type=float, default=0.5)
+    parser.add_argument("--n-masks", type=int, help="[default: auto]")
+    parser.add_argument("--mask-prob", type=float, help="[default: auto]")
     given = parser.parse_args()
 
     kinds: dict[str, Callable[..., Plant]] = HELD if given.held else FRESH if given.fresh else KINDS

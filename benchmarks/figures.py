@@ -20,7 +20,7 @@ from skimage import data as photographs
 import mcrise
 from calls import DATA
 from mcrise import Explanation, Maps, Model
-from mcrise.batch.datasets import open_dataset, truth_of
+from mcrise.batch.datasets import open_dataset, sample, truth_of
 from mcrise.demo.signs import SIGNS
 from mcrise.images import open_picture
 from mcrise.output.plots import (
@@ -40,7 +40,6 @@ from mcrise.output.plots import (
     show_image,
 )
 from mcrise.studies.baselines import lime_importance
-from mcrise.studies.study import sample
 from networks import efficientnet, embedded
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -33,7 +33,7 @@ SWEEPS = {
 SIDES = (96, 192, 384, 512, 768, 1024, 1536)
 AFTER = {"n_masks": 1024, "size": 1024, "fills": 5, "classes": 43}
 STAGES = (
-    "rise", "debiased", "paper", "centered", "smooth", "reading", "plot maps", "plot regions",
+    "rise", "debiased", "paper", "centered", "smooth", "reading", "plot maps", "plot explanation",
     "packing", "report",
 )  # fmt: skip
 
@@ -147,11 +147,12 @@ def stages(explanation: Any) -> dict[str, Callable[[], Any]]:
     """Each stage by name; those after the reading share one."""
     from functools import cache
 
+    from mcrise.interpretation.findings import Findings
     from mcrise.interpretation.regions import interpret
-    from mcrise.interpretation.trials import try_findings
+    from mcrise.output.figure import plot_explanation
     from mcrise.output.html import Chapter, render
-    from mcrise.output.plots import figure_png, plot_maps, plot_regions
-    from mcrise.output.web_maps import pack, reading_json
+    from mcrise.output.plots import figure_png, plot_maps
+    from mcrise.output.web_maps import pack
 
     @cache
     def reading() -> Any:
@@ -162,11 +163,10 @@ def stages(explanation: Any) -> dict[str, Callable[[], Any]]:
         **{name: lambda name=name: explanation.maps(1, name) for name in estimators},
         "reading": reading,
         "plot maps": lambda: figure_png(plot_maps([reading().maps])),
-        "plot regions": lambda: figure_png(plot_regions([try_findings(explanation, reading())])),
-        "packing": lambda: (
-            pack(reading().maps, explanation.plan.grid),
-            reading_json(try_findings(explanation, reading())),
+        "plot explanation": lambda: figure_png(
+            plot_explanation(explanation, Findings(1, explanation.label(1), ()))
         ),
+        "packing": lambda: pack(reading().maps, explanation.plan.grid),
         "report": lambda: render([Chapter("planted", explanation, [1])]),
     }
 
@@ -177,7 +177,7 @@ def measure_after(what: str, **case: int) -> dict[str, float]:
         for work in stages(planted(**{**case, "n_masks": 128, "size": size})).values():
             work()
     todo = stages(planted(**case))
-    if what in ("plot maps", "plot regions", "packing"):
+    if what in ("plot maps", "plot explanation", "packing"):
         todo["reading"]()
     before, seconds = reset_peak(), {}
     for name, work in todo.items():
@@ -188,7 +188,7 @@ def measure_after(what: str, **case: int) -> dict[str, float]:
     used = {"peak MB": max((peak() - before) / 1e6, 0.1)}
     if what != "all":
         return {"s": seconds[what], **used}
-    plots = seconds.pop("plot maps") + seconds.pop("plot regions")
+    plots = seconds.pop("plot maps") + seconds.pop("plot explanation")
     formulas = sum(seconds.pop(name) for name in ("rise", "debiased", "paper", "centered"))
     both = {"four formulas s": formulas, "smooth s": seconds.pop("smooth")}
     rest = {f"{name} s": value for name, value in seconds.items()}

@@ -21,8 +21,7 @@ from scipy.stats import spearmanr
 
 from calls import DATA
 from mcrise import Explanation, Model, demo, explain, load_model
-from mcrise.batch.datasets import open_dataset
-from mcrise.studies.study import sample
+from mcrise.batch.datasets import open_dataset, sample
 from table import report
 
 N_IMAGES, N_MASKS = 12, 2048

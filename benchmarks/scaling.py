@@ -21,17 +21,19 @@ import numpy as np
 
 from calls import DATA
 from mcrise import load_model
-from mcrise.batch.datasets import open_dataset
+from mcrise.batch.datasets import open_dataset, sample
+from mcrise.batch.engine import run
+from mcrise.batch.ray_workers import RayPool
 from mcrise.batch.storage import Storage
-from mcrise.batch.workers import ProcessPool, RayPool, WorkerFactory, WorkerPool, run
+from mcrise.batch.workers import ProcessPool, WorkerFactory, WorkerPool
 from mcrise.config import RunConfig
+from mcrise.studies.config import StudyConfig
 from mcrise.studies.results import TABLE, write_results
-from mcrise.studies.study import Study, sample
-from mcrise.studies.tasks import StudyConfig
+from mcrise.studies.study import Study
 from table import report
 
 N_IMAGES, N_MASKS, BATCH, ROUNDS = 40, 256, 32, 2
-PROTOCOL = StudyConfig(methods=("mcrise",), config=RunConfig(n_masks=N_MASKS))
+PROTOCOL = StudyConfig(methods=("mcrise",), run=RunConfig(n_masks=N_MASKS))
 
 
 def main() -> None:
@@ -61,7 +63,7 @@ def study_seconds(examples: list[Any], out: str, crew: WorkerPool) -> float:
     study = Study(examples, PROTOCOL, "demo", None, Storage(out))
     started = 0.0
     for _ in run(study, crew):
-        n_ready = len(crew.idle) + sum(errand.task is not None for errand in crew.errands.values())
+        n_ready = len(crew.idle) + sum(one.task is not None for one in crew.assignments.values())
         if not started and n_ready == crew.n_workers:
             started = time.monotonic()
             n_before = len(study.done)

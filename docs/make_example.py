@@ -11,12 +11,11 @@ from pathlib import Path
 
 import mcrise
 from mcrise.demo.signs import SIGNS
-from mcrise.interpretation.regions import interpret
-from mcrise.interpretation.trials import try_findings
-from mcrise.output.web_maps import pack, reading_json, swatch
+from mcrise.output.web_maps import findings_json, pack, swatch
 
 WEB = Path(mcrise.__file__).parent / "server" / "web"
 MOST_BYTES = 40_000  # a first visit should not wait for it
+SHOWN = ("letter", "sentence", "lines", "runs", "fill", "place")  # of the finding
 
 
 def main() -> None:
@@ -24,15 +23,15 @@ def main() -> None:
     SIGNS["stop"]().save(picture, "PNG")
     model = mcrise.load_model("demo")
     explanation = mcrise.explain(picture.getvalue(), model, n_masks=4096, mask_prob=0.35)
-    tried = try_findings(explanation, interpret(explanation), model)
-    maps = tried.reading.maps
+    maps = explanation.maps()
     packed = pack(maps, explanation.plan.grid, explanation.chance(maps), MOST_BYTES)
     (WEB / "example.bin").write_bytes(packed)
+    finding = findings_json(explanation.findings)["findings"][0]
     example = {
         "swatches": {
             fill.name: swatch(fill, explanation.view.pixels) for fill in explanation.plan.fills
         },
-        "findings": reading_json(tried)["findings"],
+        "findings": [{name: finding[name] for name in SHOWN}],
         "score": float(explanation.untouched.max()),
     }
     (WEB / "example.json").write_text(json.dumps(example) + "\n", encoding="utf-8")

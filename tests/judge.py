@@ -216,6 +216,18 @@ def room(luma: NDArray[np.float32], chroma: NDArray[Any]) -> NDArray[np.float64]
     return np.minimum(fits.min(axis=2), 1.0)
 
 
+def veto(case: Case, claim: Claimed) -> bool:
+    """Each named fill lowers the score in 15 of 20 random patches, and its own mean does not."""
+    rng = randomness(case)
+    patches = [random_patch(rng, case.image.shape[:2]) for _ in range(N_PATCHES)]
+    for fill in claim.fills:
+        images = [painted(case, patch, fill) for patch in patches]
+        moved = scores(case, claim.target, images) - before(case, claim)
+        if falls(case, claim, moved).sum() < 0.75 * N_PATCHES:
+            return False
+    return bool(keeps(case, claim, own_move(case, claim)))
+
+
 def without(kind: type[Fill], usual: Fill, upwards: bool) -> Callable[[Case, Claimed], bool]:
     """Fills that take something away and leave the rest: its hue, saturation or sharpness."""
 
@@ -359,6 +371,7 @@ PREDICATES: dict[str, Callable[[Case, Claimed], bool]] = {
     "obstacle": obstacle,
     "finds color": finds_color,
     "brightness": brightness,
+    "veto": veto,
     "hue": without(Hue, Hue(120.0), upwards=False),
     "saturation": without(Gray, Gray(), upwards=False),
     "sharpness": without(Blur, Blur(4.0), upwards=False),

@@ -140,19 +140,19 @@ def make_looks(maps, target=0, **given):
         "predicted": np.full(n, target),
         "score": np.full(n, 0.8),
         "errors": np.full(maps.shape, 0.01, np.float32),
-        "presence": (presence[0] * presence[1]).mean(axis=(1, 2)),
-        "color": (colors[0] * colors[1]).mean(axis=(1, 2, 3)),
+        "presence_energy": (presence[0] * presence[1]).mean(axis=(1, 2)),
+        "color_energy": (colors[0] * colors[1]).mean(axis=(1, 2, 3)),
         "zone_energy": zones / RASTER**2,
         "zone_effect": np.stack(
             [maps[:, :, :half].mean(axis=(2, 3)), maps[:, :, half:].mean(axis=(2, 3))], axis=1
         ),
-        "own_share": np.zeros((n, len(BASICS))),
-        "own_effect": np.full((n, len(BASICS), n_fills), np.nan),
+        "color_area": np.zeros((n, len(BASICS))),
+        "color_area_effect": np.full((n, len(BASICS), n_fills), np.nan),
         "gray": np.full(n, target),
         "hue120": np.full(n, target),
         "hue240": np.full(n, target),
-        "flip": (None,) * n,
-        "righted": (None,) * n,
+        "counterfactual_kind": (None,) * n,
+        "corrected_by": (None,) * n,
     }
     return ClassData(target=target, maps=maps.astype(np.float32), **(defaults | given))
 

@@ -7,10 +7,11 @@ import numpy as np
 from PIL import Image
 
 from mcrise.audits import tables
-from mcrise.audits.class_data import RASTER, ClassData
+from mcrise.audits.class_data import RASTER, STORED, ClassData
 from mcrise.audits.class_stats import make_stats, write_stats
 from mcrise.audits.color_names import BASICS
 from mcrise.batch.storage import Storage
+from mcrise.batch.tables import parquet
 
 FILLS = ("red", "green", "yellow")
 ZONES = ("lower right", "rim")
@@ -41,22 +42,24 @@ def planted_looks(target=0, n=24, corner=0.0, fill=2, right=1.0, noise=0.02, see
         score=np.full(n, 0.9),
         maps=maps,
         errors=np.full(maps.shape, noise, np.float32),
-        presence=np.full(n, common) * random.uniform(0.9, 1.1, n),
-        color=(np.square(truth).mean() - common) * random.uniform(0.9, 1.1, n),
+        presence_energy=np.full(n, common) * random.uniform(0.9, 1.1, n),
+        color_energy=(np.square(truth).mean() - common) * random.uniform(0.9, 1.1, n),
         zone_energy=np.stack([(energy * zone).mean(axis=(1, 2)) for zone in inside], axis=1),
         zone_effect=np.stack([maps[:, :, zone].mean(axis=2) for zone in inside], axis=1),
-        own_share=np.full((n, len(BASICS)), 1 / len(BASICS)),
-        own_effect=np.zeros((n, len(BASICS), len(FILLS))),
+        color_area=np.full((n, len(BASICS)), 1 / len(BASICS)),
+        color_area_effect=np.zeros((n, len(BASICS), len(FILLS))),
         gray=np.where(np.arange(n) < n // 2, target, (target + 1) % 3),
         hue120=np.full(n, target),
         hue240=np.full(n, target),
-        flip=(None,) * n,
-        righted=(None,) * n,
+        counterfactual_kind=(None,) * n,
+        corrected_by=(None,) * n,
         pixels=np.full((n, RASTER, RASTER, 3), 100 + target, np.uint8),
-        outer=("rim",) * n,
-        outer_after=np.full((n, len(FILLS) + 2), 0.9),
-        outer_said=np.where(wrong, (target + 1) % 3, target)[:, None].repeat(len(FILLS) + 2, 1),
-        outer_region=np.broadcast_to(zone_rim(), (n, RASTER, RASTER)),
+        background_zone=("rim",) * n,
+        background_score=np.full((n, len(FILLS) + 2), 0.9),
+        background_prediction=np.where(wrong, (target + 1) % 3, target)[:, None].repeat(
+            len(FILLS) + 2, 1
+        ),
+        background_region=np.broadcast_to(zone_rim(), (n, RASTER, RASTER)),
     )
 
 
@@ -92,20 +95,18 @@ def write_audit(path, classes, labels=LABELS, figures=True, answers=None, **chan
         place = f"class={looks.target}/part-00000.parquet"
         rows, maps = [], []
         for i in range(len(looks)):
-            arrays = ("zone_energy", "zone_effect", "own_share", "own_effect", "outer_after",
-                      "outer_said")  # fmt: skip
-            rows.append({
-                **{name: np.asarray(getattr(looks, name))[i].item() for name in
-                   ("image", "truth", "predicted", "score", "presence", "color", "gray", "hue120",
-                    "hue240")},
-                **{name: getattr(looks, name)[i].ravel() for name in arrays},
-                "name": looks.names[i],
-                "outer": looks.outer[i],
-                "outer_region": np.packbits(looks.outer_region[i]).tobytes(),
-                "predicted_label": labels[looks.predicted[i]] if labels else None,
-                "pixels": looks.pixels[i].tobytes(),
-                "thumbnail": thumbnail(looks.pixels[i]),
-            })  # fmt: skip
+            own = {column.name: getattr(looks, name)[i] for name, column in STORED.items()
+                   if column.table == "images" and name != "group"}  # fmt: skip
+            rows.append(
+                tables.stored_row(
+                    {
+                        **own,
+                        "background_region": np.packbits(looks.background_region[i]),
+                        "predicted_label": labels[looks.predicted[i]] if labels else None,
+                        "thumbnail": thumbnail(looks.pixels[i]),
+                    }
+                )
+            )
             maps.append(
                 {
                     "image": int(looks.image[i]),
@@ -115,9 +116,9 @@ def write_audit(path, classes, labels=LABELS, figures=True, answers=None, **chan
                     "ranks": (looks.maps if looks.ranks is None else looks.ranks)[i].ravel(),
                 }
             )
-        (folder / f"images/{place}").write(tables.parquet(rows, tables.IMAGES))
-        (folder / f"maps/{place}").write(tables.parquet(maps, tables.MAPS))
-        (folder / f"findings/{place}").write(tables.parquet([], tables.FINDINGS))
+        (folder / f"images/{place}").write(parquet(rows, tables.IMAGES))
+        (folder / f"maps/{place}").write(parquet(maps, tables.MAPS))
+        (folder / f"findings/{place}").write(parquet([], tables.FINDINGS))
     if figures:
         asked = tables.read_asked(folder)
         write_stats(folder, make_stats(asked, tables.read_classes(folder), answers))

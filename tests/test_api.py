@@ -9,12 +9,13 @@ import pkgutil
 import re
 import subprocess
 import sys
-import typing
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Unpack, get_origin
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import mcrise
 import typed_user
@@ -34,11 +35,19 @@ MODULES = [info.name for info in pkgutil.walk_packages(mcrise.__path__, "mcrise.
 
 @pytest.fixture(scope="module")
 def explanation():
-    def model(images):
-        red = images[:, 8:24, 8:24].mean(axis=(1, 2)) / 255
-        return red / red.sum(axis=1, keepdims=True)
+    model = mcrise.Model(thirds, labels=("red", "green", "blue"), identity="thirds")
+    return mcrise.explain(photo(32, 32), model, n_masks=512)
 
-    return mcrise.explain(photo(32, 32), model, n_masks=512, labels=["red", "green", "blue"])
+
+def thirds(images):
+    """How much of the middle is red, green and blue: scores (N, 3)."""
+    middle = images[:, 8:24, 8:24].mean(axis=(1, 2)) / 255 + 0.01
+    return middle / middle.sum(axis=1, keepdims=True)
+
+
+def embed(images):
+    """The mean color, as an embedding (N, 3)."""
+    return images.mean(axis=(1, 2))
 
 
 # ---- names and signatures
@@ -65,26 +74,43 @@ def test_signatures_show_every_parameter_with_its_type(name):
     for parameter in signature.parameters.values():
         assert parameter.kind is not parameter.VAR_POSITIONAL
         assert parameter.annotation is not parameter.empty
-        if parameter.kind is parameter.VAR_KEYWORD:  # each of them with its type all the same
-            assert typing.get_origin(parameter.annotation) is typing.Unpack
-            assert typing.is_typeddict(typing.get_args(parameter.annotation)[0])
+        if parameter.kind is parameter.VAR_KEYWORD:  # typed once, and forwarded
+            assert get_origin(parameter.annotation) is Unpack
 
 
-def test_defaults_are_those_of_a_run_configuration():
-    shown = inspect.signature(mcrise.grow).parameters.items()
-    defaults = {name: one.default for name, one in shown}
-    shared = [one.name for one in dataclasses.fields(RunConfig) if one.name in defaults]
+def test_defaults_are_those_of_a_run():
+    config, shown = RunConfig(), inspect.signature(mcrise.grow).parameters
+    shared = [one.name for one in dataclasses.fields(RunConfig) if one.name in shown]
     assert len(shared) >= 4
-    assert {n: defaults[n] for n in shared} == {n: getattr(RunConfig(), n) for n in shared}
-    assert RunConfig.of() == RunConfig()  # what explain makes of no keywords
+    assert {n: shown[n].default for n in shared} == {n: getattr(config, n) for n in shared}
 
 
 def test_explain_takes_what_iter_explain_takes():
-    explain, steps = (
-        inspect.signature(one).parameters for one in (mcrise.explain, mcrise.iter_explain)
-    )
-    assert set(steps) - set(explain) == {"resume"}
-    assert all(explain[name] == one for name, one in steps.items() if name != "resume")
+    def parameters(function):
+        shown = inspect.signature(function).parameters.items()
+        return {name: (one.annotation, one.default) for name, one in shown}
+
+    explain, chunks = parameters(mcrise.explain), parameters(mcrise.iter_explain)
+    assert chunks.pop("resume")
+    for name in ("trials", "truth", "save", "progress"):
+        assert explain.pop(name)
+    assert explain == chunks
+
+
+def test_tab_shows_the_api_and_no_modules():
+    """Also after modules were imported, which become attributes of the package."""
+    importlib.import_module("mcrise.testing")
+    assert sorted(dir(mcrise)) == sorted([*mcrise.__all__, "__version__"])
+    assert not any(inspect.ismodule(getattr(mcrise, name)) for name in mcrise.__all__)
+    assert not any(name.startswith("test") for name in mcrise.__all__)  # pytest would collect it
+    with pytest.raises(AttributeError, match="has no attribute 'expalin'"):
+        _ = mcrise.expalin
+
+
+def test_import_mcrise_imports_no_library():
+    code = "import sys, mcrise; print([m for m in ('numpy', 'PIL', 'click') if m in sys.modules])"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (printed.stdout.strip(), printed.stderr) == ("[]", "")
 
 
 # ---- types
@@ -126,15 +152,77 @@ def test_the_script_of_a_user_runs(tmp_path, monkeypatch):
 # ---- values
 
 
-def test_records_and_maps_show_themselves_in_one_short_line(explanation):
+def test_explanations_and_maps_show_themselves_in_one_short_line(explanation):
     for shown in (
         repr(explanation),
         repr(explanation.maps()),
         repr(explanation.maps("red", against="blue")),
     ):
-        assert "\n" not in shown
-        assert len(shown) < 160
         assert "512 masks" in shown
+
+
+def held_by_a_user(explanation, folder):
+    """One of each class that the API gives to a user."""
+    region = np.zeros((32, 32), bool)
+    region[8:24, 8:24] = True
+    model = mcrise.Model(thirds, labels=("red", "green", "blue"), identity="thirds")
+    (finding, *_) = explanation.findings
+    Image.fromarray(photo(32, 32)).save(folder / "one.png")
+    Image.fromarray(photo(32, 32, seed=1)).save(folder / "two.png")
+    gallery = mcrise.open_gallery(folder, embed)
+    match = mcrise.match(folder / "one.png", gallery, embed)
+    study = mcrise.run_study(folder, model, out=folder / "study", methods="mcrise", n_masks=64,
+                             step=0.5)  # fmt: skip
+    return [
+        explanation,
+        explanation.prediction,
+        explanation.n_calls,
+        explanation.maps(),
+        explanation.masks(),
+        explanation.view,
+        explanation.findings,
+        finding,
+        finding.trial,
+        finding.trial.repaint,
+        finding.control,
+        *finding.claims,
+        mcrise.intervene(explanation, model, region, mcrise.Solid((0, 0, 0))),
+        mcrise.compare(explanation, "blue", "red"),
+        *mcrise.measure(explanation, model, step=0.25).values(),
+        model,
+        gallery,
+        match,
+        study,
+    ]
+
+
+def test_whatever_a_user_holds_shows_itself_in_a_short_line_and_prints(explanation, tmp_path):
+    held = held_by_a_user(explanation, tmp_path)
+    missing = {type(one).__name__ for one in held}
+    assert missing >= {"Findings", "Finding", "Trial", "Control", "Intervention", "StudyResult"}
+    for one in held:
+        assert "\n" not in repr(one)
+        assert len(repr(one)) < 200
+        assert "array(" not in str(one)
+
+
+def test_a_prediction_says_what_comes_next_and_whether_it_is_decided(explanation):
+    scores = np.array([0.38, 0.37, 0.25], np.float32)
+    close = dataclasses.replace(explanation, untouched=scores, trial_logs={})
+    assert str(close.prediction) == "Prediction: red 0.38, next green 0.37: undecided"
+    far = dataclasses.replace(close, untouched=np.array([0.04, 0.89, 0.07], np.float32))
+    assert str(far.prediction) == "Prediction: green 0.89, next blue 0.07"
+    assert (far.prediction.label, far.prediction.runner_up.label) == ("green", "blue")
+    assert str(far).startswith("Prediction: green 0.89, next blue 0.07.")
+
+
+def test_maps_are_an_array_and_know_their_colors_by_any_spelling(explanation):
+    maps = explanation.maps("red")
+    np.testing.assert_array_equal(np.asarray(maps), maps.values)
+    assert np.asarray(maps, np.float64).dtype == np.float64
+    np.testing.assert_array_equal(maps["Red"], maps.values[maps.names.index("red")])
+    with pytest.raises(mcrise.InputError, match="There is no map of 'mauve': there are red"):
+        maps["mauve"]
 
 
 def holds_array(field):

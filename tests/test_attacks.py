@@ -786,7 +786,7 @@ def test_an_odd_file_of_our_own_is_no_traceback(saved, tmp_path, name, content):
     shutil.copy(saved, tmp_path / "run.npz")
     (tmp_path / name).write_text(content)
     words = (
-        ("study-status", tmp_path)
+        ("status", tmp_path)
         if name == "status.json"
         else ("report", tmp_path, "-o", tmp_path / "report.html")
     )

@@ -64,7 +64,7 @@ def test_less_is_painted_where_little_is_left_and_more_where_nothing_moves(model
         explanation = mcrise.explain(IMAGE, model, n_masks=64, seed=seed)
         assert explanation.plan.mask_prob in allowed
         assert explanation.choice.startswith(
-            f"mask_prob {explanation.plan.mask_prob:g}: the score keeps "
+            f"mask_prob {explanation.plan.mask_prob:g}: under masks the score of "
         )
         assert explanation.plan.mask_prob not in explanation.pilot
 

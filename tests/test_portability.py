@@ -21,9 +21,9 @@ from mcrise import InputError
 from mcrise._util.files import write_atomically
 from mcrise._util.threads import n_cores
 from mcrise.batch.datasets import open_dataset
-from mcrise.batch.progress import with_study_progress
+from mcrise.batch.engine import run, with_progress
 from mcrise.batch.storage import Storage
-from mcrise.batch.workers import ProcessPool, WorkerFactory, ending, inherited, run
+from mcrise.batch.workers import ProcessPool, WorkerFactory, ending, inherited
 from mcrise.demo.signs import SIGNS
 from mcrise.masks import CHUNK
 from mcrise.output import progress
@@ -168,7 +168,9 @@ def test_a_worker_ignores_ctrl_c_also_where_it_does_not_inherit_that(monkeypatch
     ours, theirs = multiprocessing.Pipe()
     ours.close()
     try:
-        workers.work(theirs, SimpleNamespace(attempt=lambda: workers.Failure("none")), None)
+        workers.work_in_process(
+            theirs, SimpleNamespace(attempt=lambda: workers.Failure("none")), None
+        )
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
@@ -322,9 +324,9 @@ def test_explain_without_a_terminal_says_how_far_it_is(sign):
 def test_a_study_without_a_terminal_says_how_far_it_is(capsys, monkeypatch):
     monkeypatch.setattr(progress, "time", Clock(4))
     studies = [
-        SimpleNamespace(counted=(n, "images"), examples=range(9), n_failed=2) for n in range(9)
+        SimpleNamespace(stage=(n, "images"), examples=range(9), n_failed=2) for n in range(9)
     ]
-    assert list(with_study_progress(iter(studies))) == studies
+    assert list(with_progress(iter(studies), True)) == studies
     told = capsys.readouterr().err
     assert "images (2 failed): 4 of 9 images, 0.11 images/s, 45 s left\n" in told
 

@@ -212,7 +212,7 @@ def test_match_explains_a_query_that_is_not_rgb(gallery, colors, tmp_path, capsy
     assert "Matched with" in out
     assert "Note: converted from mode L to RGB." in out
     written = sorted(path.name for path in (tmp_path / "gray.png.match").iterdir())
-    assert written == ["maps.png", "match.png", "regions.png", "run.npz", "summary.json"]
+    assert written == ["explanation.png", "maps.png", "match.png", "run.npz", "summary.json"]
     assert mcrise.load(tmp_path / "gray.png.match").plan.mask_prob == 0.1
 
 

@@ -28,21 +28,42 @@ def explain_in_every_way(photo: NDArray[np.uint8], folder: Path) -> Explanation:
     picture = Image.fromarray(photo)
     picture.save(folder / "photo.png")
     explanations: list[Explanation] = [
-        mcrise.explain(photo, predict, n_masks=64),
-        mcrise.explain(picture, predict, n_masks=64, fills="red,#00ff7f,blur:8"),
-        mcrise.explain(folder / "photo.png", predict, n_masks=64, fills=["red", "#0f0"]),
-        mcrise.explain("photo.png", predict, n_masks=64, fills=[Solid((9, 99, 199)), Blur(4)]),
-        mcrise.explain(photo, predict, n_masks=64, fills=mcrise.parse_fills("gray,hue:120,noise")),
-        mcrise.explain(photo, predict, n_masks=64, colors=["red", "black"], grid=4, seed=7),
-        mcrise.explain(photo, predict, n_masks=64, colors="cube8", grid=(4, 6), mask_prob=0.3),
-        mcrise.explain(photo, predict, n_masks=64, batch_size="auto", target=1),
-        mcrise.explain(photo, "demo", n_masks=64, target="stop"),
-        mcrise.explain(photo, lambda images: 9 * predict(images), n_masks=64, softmax=True),
+        mcrise.explain(photo, predict, n_masks=64, trials=False),
+        mcrise.explain(picture, predict, n_masks=64, trials=False, fills="red,#00ff7f,blur:8"),
         mcrise.explain(
-            photo, embed, n_masks=64, score_kind="any", size=32, mean=0.5, std=(1, 1, 2)
+            folder / "photo.png", predict, n_masks=64, trials=False, fills=["red", "#0f0"]
+        ),
+        mcrise.explain(
+            "photo.png", predict, n_masks=64, trials=False, fills=[Solid((9, 99, 199)), Blur(4)]
+        ),
+        mcrise.explain(
+            photo, predict, n_masks=64, trials=False, fills=mcrise.parse_fills("gray,hue:120,noise")
+        ),
+        mcrise.explain(
+            photo, predict, n_masks=64, trials=False, colors=["red", "black"], grid=4, seed=7
+        ),
+        mcrise.explain(
+            photo, predict, n_masks=64, trials=False, colors="cube8", grid=(4, 6), mask_prob=0.3
+        ),
+        mcrise.explain(photo, predict, n_masks=64, trials=False, batch_size="auto", target=1),
+        mcrise.explain(photo, "demo", n_masks=64, trials=False, target="stop"),
+        mcrise.explain(
+            photo, lambda images: 9 * predict(images), n_masks=64, trials=False, softmax=True
+        ),
+        mcrise.explain(
+            photo,
+            embed,
+            n_masks=64,
+            trials=False,
+            score_kind="any",
+            size=32,
+            mean=0.5,
+            std=(1, 1, 2),
         ),
     ]
-    several: list[Explanation] = mcrise.explain([photo, picture, "photo.png"], predict, n_masks=64)
+    several: list[Explanation] = mcrise.explain(
+        [photo, picture, "photo.png"], predict, n_masks=64, trials=False
+    )
     assert len(several) == 3
     assert all(explanation.n_masks == 64 for explanation in explanations + several)
 
@@ -80,9 +101,18 @@ def look(explanation: Explanation, folder: Path) -> None:
         one.plot(ax=axis, vmax=0.1, cmap="PuOr")
     plt.close(figure)
 
-    reading: mcrise.Interpretation = mcrise.interpret(explanation, "red")
-    assert reading.maps.label == "red"
-    mcrise.compare(explanation, "other", "red")
+    prediction: mcrise.Prediction = explanation.prediction
+    assert prediction.runner_up is not None
+    calls: mcrise.CallCounts = explanation.n_calls
+    assert calls.total == calls.masks + calls.pilot + calls.checks + calls.trials
+    findings: mcrise.Findings = explanation.findings_of("other", predict, trials=16)
+    for finding in findings:
+        region: NDArray[np.bool_] = finding.region
+        print(finding.letter, finding.sentence, finding.fill.name, finding.after, region.sum())
+    print(explanation, explanation.findings)
+    explanation.plot().savefig(folder / "explanation.png")
+    comparison: mcrise.Comparison = mcrise.compare(explanation, "other", "red", model=predict)
+    print(comparison)
     curves: dict[str, mcrise.Curve] = mcrise.measure(
         explanation,
         predict,
@@ -100,7 +130,7 @@ def bring_models(photo: NDArray[np.uint8]) -> None:
         predict, size=(32, 32), filter="bicubic", channels="rgb", layout="NHWC", sigmoid=True
     )
     for model in (sized, loaded, mcrise.load_model("demo", threads=1)):
-        assert mcrise.explain(photo, model, n_masks=64).n_masks == 64
+        assert mcrise.explain(photo, model, n_masks=64, trials=False).n_masks == 64
 
 
 def keep(explanation: Explanation, photo: NDArray[np.uint8], folder: Path) -> None:
@@ -128,7 +158,7 @@ def many_images(folder: Path) -> None:
     gallery: mcrise.Gallery = mcrise.open_gallery(images, embed)
     match: mcrise.Match = mcrise.match(images / "red.png", gallery, embed, distance="cosine")
     assert match.path.name == "pink.png"
-    mcrise.explain(images / "red.png", match.model, n_masks=64, mask_prob=0.1)
+    mcrise.explain(images / "red.png", match.model, n_masks=64, trials=False, mask_prob=0.1)
 
 
 def main(folder: Path) -> None:

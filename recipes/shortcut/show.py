@@ -112,9 +112,9 @@ def show_difference(shortcut: str, audits: Audits) -> None:
     label = SHORTCUTS[shortcut]
     changed = {one.label: one.findings for one in difference.changed()}
     there = any(is_there(one, shortcut) for one in changed.get(label, ()))
-    assert there or any(repr(label) in line and NAMES["outer_flips"] in line for line in lines), (
-        lines
-    )
+    assert there or any(
+        repr(label) in line and NAMES["background_flip_rate"] in line for line in lines
+    ), lines
 
 
 def findings(audit: Storage, target: int) -> tuple[ClassFinding, ...]:

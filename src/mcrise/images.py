@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -334,3 +334,14 @@ def image_file(pixels: NDArray[Any], most: int | None = None, kind: str = "png")
 def png(pixels: NDArray[Any], most: int | None = None) -> bytes:
     """Pixels (H, W, 3), uint8 or in 0..1, as a PNG file; no side longer than `most`."""
     return image_file(pixels, most)
+
+
+def thumbnail(
+    pixels: NDArray[Any], size: int, form: Literal["WEBP", "JPEG"], quality: int
+) -> bytes:
+    """A small file of an image (H, W, 3), at most `size` pixels each way."""
+    picture = Image.fromarray(whole_pixels(pixels))
+    picture.thumbnail((size, size))
+    out = io.BytesIO()
+    picture.save(out, form, quality=quality)
+    return out.getvalue()

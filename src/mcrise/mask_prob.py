@@ -1,9 +1,9 @@
 """Pilot: how much of an image to paint at a time, settled by one to three chunks of masks.
 
 With much of it painted a network sees nothing that a further patch could take away, and what is
-left of its score is noise; with little, a robust one does not move at all. Both show in the share
-of the score that is left under masks, a plain sum over a single chunk, from which no map could be
-told yet. Chunk 0 at a candidate is chunk 0 of the run with it: the one chosen is not asked again.
+left of its score is noise; with little, a robust one does not move at all. Both show in how much
+the score changes under masks, up or down: a plain mean over a single chunk, from which no map can
+be made yet. Chunk 0 at a candidate is chunk 0 of the run with it, so it is not asked again.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .config import FIRST_TRY
 
 LESS, MORE = (0.1, 0.05), (0.35, 0.5)  # to be tried in turn
-LITTLE_LEFT, MUCH_LEFT = 0.6, 0.9  # of the score; docs/method.md says why
+LITTLE_LEFT, MUCH_LEFT = 0.6, 0.9  # of the score, unchanged; docs/method.md says why
 THERE = 0.1  # of the range of scores; a class that has less has nothing to lose
 
 Scores = NDArray[np.float32]  # (64, C)
@@ -40,20 +40,23 @@ def choose(ask: Callable[[float], Scores], untouched: Scores, kind: str, target:
 
     It is a function of the scores alone, so that it comes out the same whoever asks.
     """
-    level, height, decides = standing(untouched, kind, target)
+    _, height, decides = standing(untouched, kind, target)
     scores: dict[float, Scores] = {}
 
     def share_left(mask_prob: float) -> float:
         scores[mask_prob] = ask(mask_prob)
         column = scores[mask_prob][:, decides].astype(np.float64)
-        return (float(column.mean()) - level) / height
+        return 1 - float(np.abs(column - float(untouched[decides])).mean()) / height
 
     best, left = settle(share_left)
-    return Pilot(best, scores, say(best, left, level + height))
+    return Pilot(best, scores, say(best, left, float(untouched[decides])))
 
 
 def settle(share_left: Callable[[float], float]) -> tuple[float, dict[float, float]]:
-    """The rule: which `mask_prob`, given the share of the score left with it, and all tried."""
+    """The rule: which `mask_prob`, given the share of the score unchanged with it, and all tried.
+
+    A score that changes by more than itself, upwards, has a share below zero.
+    """
     first = share_left(FIRST_TRY)
     best, left = FIRST_TRY, {FIRST_TRY: first}
     for mask_prob in MORE if first > MUCH_LEFT else ():
@@ -87,9 +90,9 @@ def standing(untouched: Scores, kind: str, target: int) -> tuple[float, float, i
 def say(best: float, left: Mapping[float, float], score: float) -> str:
     """Why, in a sentence; `score` is that of the untouched image."""
     others = ", ".join(
-        f"{share:.2f} at {tried:g}" for tried, share in left.items() if tried != best
+        f"{100 * (1 - share):.0f}% at {tried:g}" for tried, share in left.items() if tried != best
     )
     return (
-        f"mask_prob {best:g}: the score keeps {left[best]:.2f} of its {score:.2g} under masks"
-        f"{f' ({others})' if others else ''}"
+        f"mask_prob {best:g}: under masks the score of {score:.2g} changes by "
+        f"{100 * (1 - left[best]):.0f}% on average{f' ({others})' if others else ''}"
     )

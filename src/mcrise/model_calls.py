@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .config import BATCH_SIZES
 from .errors import ExplanationError, ModelError
@@ -177,6 +177,14 @@ def recognise(explanation: Explanation, model: Model) -> None:
             "give the model that the run was made with, or start a new run",
         )
     explanation.recognised = model.predict
+
+
+def same_model(known: ArrayLike, now: ArrayLike, score_range: float = 1.0) -> bool:
+    """Whether two answers to the same images are of one model; runtimes round differently."""
+    before, after = np.asarray(known, np.float64), np.asarray(now, np.float64)
+    if before.shape != after.shape:
+        return False
+    return bool(np.abs(after - before).max(initial=0.0) <= SAME_ANSWER * score_range)
 
 
 def is_same(one: Any, other: Any) -> bool:

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 
 import mcrise
 import planted_signs
 from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.audits import tables
-from mcrise.audits.api import audit, prepare, some_of_each
+from mcrise.audits.api import audit, prepare
 from mcrise.audits.color_names import BASICS, LIGHTNESS, basic_colors, oklab, shades
 from mcrise.audits.config import AuditConfig
 from mcrise.audits.confirmation import ConfirmationTask
@@ -36,8 +37,10 @@ from mcrise.audits.zones import (
     parse_zones,
     zone_shares,
 )
-from mcrise.batch.datasets import Example
+from mcrise.batch.datasets import Example, sample_of_each
+from mcrise.batch.engine import BatchOptions
 from mcrise.batch.storage import Storage
+from mcrise.cli import cli
 from mcrise.config import RunConfig
 from mcrise.explanation import Explanation
 from mcrise.images import Geometry, View, png
@@ -47,7 +50,7 @@ from planted_signs import LABELS, SIZE, make_collection
 
 HERE = Path(__file__).parents[1]
 ZONES = parse_zones("thirds,rim", False)
-BRIEF = RunConfig(n_masks=256, grid=(6, 6), mask_prob=0.3)
+RUN = RunConfig(n_masks=256, grid=(6, 6), mask_prob=0.3)
 GIVEN = {"n_masks": 128, "grid": 6, "mask_prob": 0.3}
 FOLDERS = ("images", "findings", "maps", "attempts")
 
@@ -57,7 +60,7 @@ def picture(pixels=None):
     return Geometry().view(blank if pixels is None else pixels)
 
 
-def looked(view, predict=planted_signs.signs, config=BRIEF, truth=None, **example):
+def looked(view, predict=planted_signs.signs, config=RUN, truth=None, **example):
     model = Model(predict)
     if predict is planted_signs.signs:
         model = planted_signs.model
@@ -123,10 +126,10 @@ def test_what_any_fill_does_is_presence_and_what_one_does_is_color():
         red = 0.5 + 0.4 * (corner[..., 0] - corner[..., 1]).mean(axis=(1, 2))
         return np.stack([red, 1 - red], axis=1)
 
-    config = replace(BRIEF, n_masks=1024, fills="red,#00ff00")
+    config = replace(RUN, n_masks=1024, fills="red,#00ff00")
     for predict, low, high in ((presence, -0.05, 0.1), (redness, 0.9, 1.05)):
         facts = looked(picture(), predict, config, truth=0).facts
-        share = facts["color"] / (facts["color"] + facts["presence"])
+        share = facts["color_energy"] / (facts["color_energy"] + facts["presence_energy"])
         assert low < share < high
 
 
@@ -142,11 +145,13 @@ def test_effects_are_where_the_model_looks_and_in_its_colors():
     assert np.abs(effect[zones.index("upper right")]).max() < 0.1
     energy = found.arrays["zone_energy"]
     assert energy[zones.index("center")] > 0.3 * energy[:9].sum()
-    assert energy[:9].sum() == pytest.approx(found.facts["presence"] + found.facts["color"])
-    own = dict(zip(BASICS, found.arrays["own_effect"], strict=True))
+    assert energy[:9].sum() == pytest.approx(
+        found.facts["presence_energy"] + found.facts["color_energy"]
+    )
+    own = dict(zip(BASICS, found.arrays["color_area_effect"], strict=True))
     np.testing.assert_allclose(own["red"], center, atol=0.05)  # where it is red is the center
     assert np.isnan(own["green"]).all()
-    share = dict(zip(BASICS, found.arrays["own_share"], strict=True))
+    share = dict(zip(BASICS, found.arrays["color_area"], strict=True))
     assert share["red"] == pytest.approx(1 / 9)
     assert share["gray"] == pytest.approx(8 / 9)
 
@@ -172,11 +177,11 @@ def test_all_of_the_rim_is_painted_with_each_color_and_with_its_own():
     pixels = np.full((SIZE, SIZE, 3), (10, 200, 20), np.uint8)
     pixels[8:16, 8:16] = 128
     found = looked(picture(pixels), rim_is_green, truth=0)
-    assert found.facts["outer"] == "rim"
-    red, green, blue, white, black, own, untouched = found.arrays["outer_after"]
+    assert found.facts["background_zone"] == "rim"
+    red, green, blue, white, black, own, untouched = found.arrays["background_score"]
     assert min(green, own, untouched) > 0.99
     assert max(red, blue, white, black) < 0.01
-    assert found.arrays["outer_said"].tolist() == [1, 0, 1, 1, 1, 0, 0]
+    assert found.arrays["background_prediction"].tolist() == [1, 0, 1, 1, 1, 0, 0]
 
 
 def test_where_the_object_is_known_its_background_is_painted():
@@ -189,30 +194,32 @@ def test_where_the_object_is_known_its_background_is_painted():
     pixels = np.full((SIZE, SIZE, 3), 128, np.uint8)
     pixels[8:16, 8:16] = (220, 20, 30)
     found = looked(picture(pixels), middle_is_red, truth=0, box=(6, 6, 18, 18))
-    assert found.facts["outer"] == "background"
-    np.testing.assert_allclose(found.arrays["outer_after"], found.facts["score"], atol=1e-6)
+    assert found.facts["background_zone"] == "background"
+    np.testing.assert_allclose(found.arrays["background_score"], found.facts["score"], atol=1e-6)
     everything = looked(picture(pixels), middle_is_red, truth=0, box=(0, 0, SIZE, SIZE))
-    assert everything.facts["outer"] is None  # there is no background, and the rim is of the object
-    assert np.isnan(everything.arrays["outer_after"]).all()
+    assert (
+        everything.facts["background_zone"] is None
+    )  # there is no background, and the rim is of the object
+    assert np.isnan(everything.arrays["background_score"]).all()
 
 
 def test_a_mistake_for_want_of_a_color_is_put_right_by_painting_it():
     """The center should be red and is gray: it was to be `red`, and the model says `plain`."""
     facts = looked(picture(), truth=0).facts
     assert (facts["target"], LABELS[facts["predicted"]]) == (0, "plain")
-    assert facts["righted"] == "missing color"
-    assert "the center with red" in facts["righted_sentence"]
+    assert facts["corrected_by"] == "missing color"
+    assert "the center with red" in facts["correction_sentence"]
 
 
 def test_the_smallest_repaint_that_changes_the_decision_is_kept():
     pixels = np.full((SIZE, SIZE, 3), 128, np.uint8)
     pixels[8:16, 8:16] = (220, 20, 30)
     facts = looked(picture(pixels)).facts
-    assert facts["flip"] == "color"
-    assert facts["flip_to"] == LABELS.index("plain")
-    assert facts["flip_share"] < 0.3
-    assert "then says 'plain'" in facts["flip_sentence"]
-    assert facts["righted"] is None  # it was right
+    assert facts["counterfactual_kind"] == "color"
+    assert facts["counterfactual_to"] == LABELS.index("plain")
+    assert facts["counterfactual_share"] < 0.3
+    assert "then says 'plain'" in facts["counterfactual_sentence"]
+    assert facts["corrected_by"] is None  # it was right
 
 
 def test_a_wrong_image_has_maps_of_both_classes():
@@ -224,11 +231,11 @@ def test_a_wrong_image_has_maps_of_both_classes():
 
 def test_each_image_has_masks_of_its_own_and_the_same_in_every_audit():
     """Noise that images shared would not average out; two audits are compared image by image."""
-    one, other = AuditConfig(BRIEF), AuditConfig(BRIEF, keep_records=True)
-    seeds = {one.brief_of(name, None).seed for name in ("a.png", "b.png", "c.png")}
+    one, other = AuditConfig(RUN), AuditConfig(RUN, keep_records=True)
+    seeds = {one.run_of(name, None).seed for name in ("a.png", "b.png", "c.png")}
     assert len(seeds) == 3
-    assert one.brief_of("a.png", 1).seed == other.brief_of("a.png", None).seed
-    assert AuditConfig(replace(BRIEF, seed=1)).brief_of("a.png", None).seed not in seeds
+    assert one.run_of("a.png", 1).seed == other.run_of("a.png", None).seed
+    assert AuditConfig(replace(RUN, seed=1)).run_of("a.png", None).seed not in seeds
 
 
 # ---- basic colors
@@ -347,9 +354,9 @@ def test_an_attempt_paints_its_region_and_the_same_patch_elsewhere():
     attempt = ConfirmationTask("k", 0, 7, 0, True, 0, 1, region, (elsewhere,))
     model = Model(planted_signs.signs, labels=LABELS)
     task = Task(7, Example("a.png", "a.png"), 0, (attempt,))
-    said = repaint(picture(), model, BRIEF, task)
+    said = repaint(picture(), model, RUN, task)
     ((after, predicted, (control,)),) = said.after.values()
-    assert said.was == LABELS.index("plain")
+    assert said.prediction_before == LABELS.index("plain")
     assert predicted == LABELS.index("red")
     assert after > said.before + 0.5
     assert control == pytest.approx(said.before, abs=0.01)
@@ -462,8 +469,12 @@ def test_another_audit_in_the_folder_is_refused_unless_overwritten(tmp_path, mon
     audit(data, planted_signs.model, **{**given, "seed": 3, "overwrite": True})
     assert (tmp_path / "out" / "mine.txt").exists()
     note = tmp_path / "out" / "audit.json"
-    note.write_text(json.dumps({**json.loads(note.read_text()), "format": 3}))
-    with pytest.raises(InputError, match=r"has format 3 .* but this mcrise reads format 2"):
+    note.write_text(json.dumps({**json.loads(note.read_text()), "format": 2}))
+    again = r"has format 2 .* reads format 3: make it again by `mcrise audit` with --overwrite"
+    with pytest.raises(InputError, match=again):
+        tables.read_asked(Storage(tmp_path / "out"))
+    note.write_text(json.dumps({**json.loads(note.read_text()), "format": 4}))
+    with pytest.raises(InputError, match=r"has format 4 .* reads format 3: update mcrise"):
         tables.read_asked(Storage(tmp_path / "out"))
     with pytest.raises(InputError, match="holds no audit"):
         tables.read_asked(Storage(tmp_path))
@@ -647,11 +658,10 @@ def test_the_price_is_of_images_that_are_not_measured_again(tmp_path):
     data = make_collection(tmp_path / "data", 2)
     model = Counting(planted_signs.signs)
     known = replace(planted_signs.model, predict=model)
-    usual = {**(audit.__kwdefaults__ or {}), **GIVEN, "keep_records": True}
-    del usual["progress"]
+    config = RunConfig(n_masks=128, grid=(6, 6), mask_prob=0.3)
     n_asked, prices = [], []
     for out, tell in (("quiet", None), ("priced", prices.append)):
-        prepare(data, known, **{**usual, "out": tmp_path / out}).run(tell=tell)
+        prepare(data, known, config, BatchOptions(), out=tmp_path / out).run(tell=tell)
         n_asked.append(model.n_images)
         model.n_images = 0
     assert n_asked[0] == n_asked[1]
@@ -659,18 +669,18 @@ def test_the_price_is_of_images_that_are_not_measured_again(tmp_path):
     (price,) = prices
     assert (price.n_images, price.n_done, price.n_calls) == (6, 0, 6 * 228)
     assert 0 < price.seconds < 60
-    prepare(data, known, **{**usual, "out": tmp_path / "priced"}).run(tell=prices.append)
+    prepare(data, known, config, BatchOptions(), out=tmp_path / "priced").run(tell=prices.append)
     assert prices[1].lines()[0].startswith("All images are measured")
     assert model.n_images == 1
 
 
 def test_at_most_so_many_of_each_class_are_drawn():
     examples = [Example(f"{n}", f"{n:02d}", "ab"[n % 3 == 0]) for n in range(30)]
-    some = some_of_each(examples, 4, 0)
+    some = sample_of_each(examples, 4, 0)
     assert [sum(one.label == label for one in some) for label in "ab"] == [4, 4]
-    assert some == sorted(some, key=lambda one: one.name) == some_of_each(examples, 4, 0)
-    assert some != some_of_each(examples, 4, 1)
-    assert len(some_of_each(examples, 15, 0)) == 25
+    assert some == sorted(some, key=lambda one: one.name) == sample_of_each(examples, 4, 0)
+    assert some != sample_of_each(examples, 4, 1)
+    assert len(sample_of_each(examples, 15, 0)) == 25
 
 
 @pytest.mark.parametrize(
@@ -696,25 +706,107 @@ def command(data, out, *more, spec="planted_signs:model"):
     ]  # fmt: skip
 
 
-def test_workers_and_a_killed_driver_leave_the_same_bytes(whole, tmp_path):
-    """Killed twice in the middle, once as measuring turns into trying; finished by two workers."""
+def test_two_workers_and_a_killed_driver_leave_the_same_bytes(whole, tmp_path):
     out = tmp_path / "out"
     calls = {**os.environ, "MCRISE_TEST_CALLS": str(tmp_path / "calls")}
     given = command(whole / "data", out, "--workers", "2", spec="planted_signs:counted")
-    for n_pieces in (8, 37):
-        process = subprocess.Popen(given, cwd=HERE, env=calls, stderr=subprocess.PIPE)
-        end = time.monotonic() + 300
-        while len(list((out / "pieces").glob("*"))) < n_pieces and process.poll() is None:
-            assert time.monotonic() < end
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        assert n_pieces > 8 or process.returncode == -signal.SIGKILL  # the second may be too late
+    process = subprocess.Popen(given, cwd=HERE, env=calls, stderr=subprocess.PIPE)
+    end = time.monotonic() + 300
+    while len(list((out / "pieces").glob("*"))) < 8 and process.poll() is None:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
     done = subprocess.run(given, cwd=HERE, env=calls, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "All images are measured" in done.stderr or "are done)" in done.stderr
+    assert "are done)" in done.stderr
     assert files(out) == files(whole / "out")
     assert (out / "figures.json").read_bytes() == (whole / "out" / "figures.json").read_bytes()
+
+
+class Killed(BaseException):
+    """Ends a process, as far as what it wrote is concerned."""
+
+
+def test_ended_at_any_write_an_audit_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
+    """Each time one write later than the time before, before the file is there or just after."""
+    data = make_collection(tmp_path / "data", 12)
+    (data / "red" / "broken.png").write_bytes(b"no picture")
+    given = {"n_masks": 64, "grid": 6, "mask_prob": 0.3, "keep_going": True}
+    model = replace(planted_signs.model, predict=remembered())
+    audit(data, model, out=tmp_path / "whole", **given)
+    assert any(name.startswith("attempts/") for name in files(tmp_path / "whole"))
+    real, n_ended = Storage.write, 0
+
+    while n_ended < 50:
+        left = [2 + n_ended]
+
+        def write(file, content, left=left, after=n_ended % 2):
+            left[0] -= 1
+            if left[0] >= 0 or after:
+                real(file, content)
+            if left[0] < 0:
+                raise Killed
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Storage, "write", write)
+            try:
+                audit(data, model, out=tmp_path / "out", **given)
+                break
+            except Killed:
+                n_ended += 1
+    assert 8 < n_ended < 50
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+    for name in ("failed.parquet", "figures.json", "summary.md"):
+        own, other = (tmp_path / out / name for out in ("out", "whole"))
+        assert own.read_bytes() == other.read_bytes()
+
+
+def remembered():
+    """A model that answers the same batch at once the second time."""
+    known = {}
+
+    def predict(images):
+        key = images.tobytes()
+        if key not in known:
+            known[key] = planted_signs.signs(images)
+        return known[key]
+
+    return predict
+
+
+# ---- what failed is tried again
+
+
+def test_images_that_failed_are_tried_again_on_request_and_nothing_tells_they_failed(tmp_path):
+    data = make_collection(tmp_path / "data", 6)
+    audit(data, planted_signs.model, out=tmp_path / "whole", **GIVEN)
+    good = (data / "red" / "003.png").read_bytes()
+    (data / "red" / "003.png").write_bytes(b"no picture")
+    given = {**GIVEN, "out": tmp_path / "out", "keep_going": True}
+    assert audit(data, planted_signs.model, **given).n_failed == 1
+    (data / "red" / "003.png").write_bytes(good)
+    asked = Counting(planted_signs.signs)
+    model = replace(planted_signs.model, predict=asked)
+    assert audit(data, model, **given).n_failed == 1  # only on request
+    n_before = asked.n_images
+    assert audit(data, model, **given, retry_failed=True).n_failed == 0
+    assert n_before < 10
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+    for name in ("figures.json", "done.json"):
+        own, other = (tmp_path / out / name for out in ("out", "whole"))
+        assert own.read_bytes() == other.read_bytes()
+    assert not (tmp_path / "out" / "failed.parquet").exists()
+    assert not list((tmp_path / "out" / "pieces").iterdir())
+    n_before = asked.n_images
+    assert audit(data, model, **given, retry_failed=True).n_failed == 0  # nothing is left to retry
+    assert asked.n_images - n_before == 1
+
+
+def test_the_status_of_an_audit_is_read_from_elsewhere(whole):
+    shown = CliRunner().invoke(cli, ["status", str(whole / "out")])
+    assert shown.stdout == "36 of 36 images done, 0 failed.\n"
 
 
 def test_the_cost_is_told_before_it_starts(tmp_path):
@@ -731,17 +823,16 @@ def test_the_cost_is_told_before_it_starts(tmp_path):
 def test_bad_input_is_one_sentence(tmp_path):
     data = make_collection(tmp_path / "data", 1)
     (data / "box.csv").write_text("path,label,x1,y1,x2,y2\nred/000.png,red,0,0,99,9\n")
-    for given, said in (
-        ([data, "--zones", "edge"], "The zone 'edge' is unknown"),
-        ([data / "box.csv", "--workers", "1"], "red/000.png: Its box goes from row 0 to 9"),
-    ):
-        done = subprocess.run(
-            command(given[0], tmp_path / "out", "--quiet", *given[1:]),
-            cwd=HERE, capture_output=True, text=True,
-        )  # fmt: skip
-        assert done.returncode == 2, done.stderr
-        assert said in done.stderr
-        assert done.stderr.count("\n") == 1
+    zones = command(data, tmp_path / "out", "--quiet", "--zones", "edge")[3:]
+    with pytest.raises(InputError, match="The zone 'edge' is unknown"):
+        cli(zones, standalone_mode=False)
+    done = subprocess.run(
+        command(data / "box.csv", tmp_path / "out", "--quiet", "--workers", "1"),
+        cwd=HERE, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "red/000.png: Its box goes from row 0 to 9" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_label_that_the_model_does_not_have_is_refused(tmp_path):

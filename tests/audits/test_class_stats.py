@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mcrise.audits import confirmation, stats
-from mcrise.audits.background import outer_finding
+from mcrise.audits.background import background_finding
 from mcrise.audits.class_data import RASTER
 from mcrise.audits.class_stats import (
     AuditStats,
@@ -477,10 +477,10 @@ def outside(changes, own=0.0, n=24, target=0, seed=0):
         0.01 * rng(seed).standard_normal((n, len(FILLS), RASTER, RASTER)),
         target,
         pixels=pixels,
-        outer=("background",) * n,
-        outer_after=0.8 + moved,
-        outer_said=np.where(moved < -0.4, 1 - target, target),
-        outer_region=np.broadcast_to(rim, (n, RASTER, RASTER)),
+        background_zone=("background",) * n,
+        background_score=0.8 + moved,
+        background_prediction=np.where(moved < -0.4, 1 - target, target),
+        background_region=np.broadcast_to(rim, (n, RASTER, RASTER)),
     )
 
 
@@ -493,8 +493,8 @@ def test_a_background_that_decides_is_a_finding_though_no_part_of_it_is():
     assert found.change.value == pytest.approx(-0.7, abs=0.02)
     assert (found.flipped.value, found.flipped.n) == (1, 24)
     assert found.sentence.endswith("its color matters.")
-    assert stop.outer.flipped["green"].value == 0
-    assert stop.outer.flips.value == 1  # some color does
+    assert stop.background.flipped["green"].value == 0
+    assert stop.background.flip_rate.value == 1  # some color does
     told = five_sentences(ASKED, make_stats(ASKED, [looks], {}))
     assert "in the color that does most (red) it changes 100 % [86, 100] of decisions" in told[2]
 
@@ -507,20 +507,22 @@ def test_what_its_mean_color_changes_too_is_not_its_color_alone():
 def test_a_background_that_moves_the_score_and_no_decision_is_none():
     (stop,) = make_stats(ASKED, [outside([-0.3] * 5)], {}).classes
     assert stop.findings == ()
-    assert stop.outer.change["red"].excludes_zero  # the table has it all the same
+    assert stop.background.change["red"].excludes_zero  # the table has it all the same
 
 
 def test_a_background_that_one_color_raises_and_another_lowers_is_a_finding():
     for seed in range(20):
-        found = outer_finding(outside([0.5, -0.5, 0.0, 0.0, 0.0], seed=seed), ASKED, 0)
+        found = background_finding(outside([0.5, -0.5, 0.0, 0.0, 0.0], seed=seed), ASKED, 0)
         assert (found.sign, found.painted) == (-1, (1,))
 
 
 def test_half_of_a_score_that_is_next_to_nothing_is_no_finding():
     looks = outside([-0.008] * 5)
-    small = replace(looks, outer_after=np.full((24, 7), 0.002), outer_said=np.ones((24, 7), int))
-    small.outer_after[:, -1] = 0.01
-    assert outer_finding(small, ASKED, 0) is None
+    small = replace(
+        looks, background_score=np.full((24, 7), 0.002), background_prediction=np.ones((24, 7), int)
+    )
+    small.background_score[:, -1] = 0.01
+    assert background_finding(small, ASKED, 0) is None
 
 
 def test_a_model_that_answers_at_random_depends_on_nothing_outside():
@@ -529,8 +531,9 @@ def test_a_model_that_answers_at_random_depends_on_nothing_outside():
     for seed in range(40):
         drawn = rng(seed).random((24, 7))
         looks = replace(outside([0.0] * 5), score=rng(seed).uniform(0.5, 1, 24),
-                        outer_after=drawn, outer_said=(drawn < 0.5).astype(int))  # fmt: skip
-        found = outer_finding(looks, ASKED, 0)
+                        background_score=drawn,
+                        background_prediction=(drawn < 0.5).astype(int))  # fmt: skip
+        found = background_finding(looks, ASKED, 0)
         n_found += found is not None and exceeds(found, math.inf, 1)
     assert n_found <= 5
 
@@ -540,8 +543,10 @@ def test_noise_outside_is_a_finding_in_one_audit_of_twenty():
     n_found = 0
     for seed in range(40):
         looks = [outside([0.0] * 5, n=12, seed=1000 * seed + k) for k in range(20)]
-        wild = [replace(one, outer_after=0.8 + 25 * (one.outer_after - 0.8)) for one in looks]
-        found = [one for some in wild if (one := outer_finding(some, ASKED, 0))]
+        wild = [
+            replace(one, background_score=0.8 + 25 * (one.background_score - 0.8)) for one in looks
+        ]
+        found = [one for some in wild if (one := background_finding(some, ASKED, 0))]
         n_found += any(exceeds(one, math.inf, len(wild)) for one in found)
     assert n_found <= 5  # two are expected
 
@@ -571,7 +576,7 @@ def test_one_fill_cannot_tell_color_from_presence():
     asked = replace(ASKED, fills=("red",))
     maps = patch_maps(corner(), [-0.3] * 5)[:, :1]
     looks = make_looks(maps, zone_effect=np.zeros((24, 2, 1)),
-                       own_effect=np.full((24, len(BASICS), 1), np.nan))  # fmt: skip
+                       color_area_effect=np.full((24, len(BASICS), 1), np.nan))  # fmt: skip
     figures = make_stats(asked, [looks])
     assert figures.classes[0].color_share is None
     assert five_sentences(asked, figures)[1].startswith("With red alone, what is color and")
@@ -594,11 +599,13 @@ def test_own_color_counts_images_that_have_it():
     share[:12, red], effect[:12, red] = 0.2, -0.1
     share[12:, red], effect[12:, red] = 0.001, 5.0  # a few pixels do not count
     effect[:12, red, 2] = -0.2
-    looks = make_looks(patch_maps(corner(), [0] * 5, n=20), own_share=share, own_effect=effect)
+    looks = make_looks(
+        patch_maps(corner(), [0] * 5, n=20), color_area=share, color_area_effect=effect
+    )
     (stop,) = make_stats(ASKED, [looks]).classes
-    assert set(stop.own) == {"red"}
-    assert stop.own["red"]["blue"].value == pytest.approx(-0.2)
-    assert stop.own["red"]["blue"].n == 12
+    assert set(stop.color_area_effect) == {"red"}
+    assert stop.color_area_effect["red"]["blue"].value == pytest.approx(-0.2)
+    assert stop.color_area_effect["red"]["blue"].n == 12
 
 
 def test_accuracies_are_of_images_whose_truth_is_known():
@@ -609,20 +616,22 @@ def test_accuracies_are_of_images_whose_truth_is_known():
     looks = make_looks(maps, truth=truth, predicted=predicted, gray=gray, hue120=-np.ones(8, int))
     (stop,) = make_stats(ASKED, [looks]).classes
     assert (stop.accuracy.value, stop.accuracy.n) == (pytest.approx(5 / 6), 6)
-    assert (stop.gray.value, stop.gray.n) == (0.5, 6)
-    assert stop.hue120 is None
+    assert (stop.accuracy_gray.value, stop.accuracy_gray.n) == (0.5, 6)
+    assert stop.accuracy_hue120 is None
     unknown = replace(looks, truth=np.full(8, -1), predicted=np.zeros(8, int))
     (stop,) = make_stats(ASKED, [unknown]).classes
     assert stop.accuracy is None
-    assert stop.gray.value == 3 / 8
+    assert stop.accuracy_gray.value == 3 / 8
 
 
 def test_mistakes_are_counted_by_what_rights_them():
     righted = ("missing color", "brightness", "missing color", None) + (None,) * 4
     predicted = np.array([1, 1, 1, 1, 0, 0, 0, 0])
-    looks = make_looks(patch_maps(corner(), [0] * 5, n=8), predicted=predicted, righted=righted)
+    looks = make_looks(
+        patch_maps(corner(), [0] * 5, n=8), predicted=predicted, corrected_by=righted
+    )
     (stop,) = make_stats(ASKED, [looks]).classes
-    assert stop.mistakes == {"wrong": 4, "righted": 3, "brightness": 1, "missing color": 2}
+    assert stop.mistakes == {"wrong": 4, "corrected": 3, "brightness": 1, "missing color": 2}
 
 
 def test_overall_is_over_all_images(planted, noise):
@@ -639,7 +648,7 @@ def test_figures_come_back_from_json(planted, noise, tmp_path):
     alone = make_looks(patch_maps(corner(), [0] * 5, n=1), target=2)  # its intervals are NaN
     looks = replace(noise, maps=noise.maps + 5 * (noise.image == 1003)[:, None, None, None])
     figures = make_stats(ASKED, [planted, looks, alone])
-    assert figures.classes[1].unlike
+    assert figures.classes[1].outliers
     write_stats(Storage(tmp_path), figures)
     again = read_stats(Storage(tmp_path))
     assert again.to_json() == figures.to_json()

@@ -158,7 +158,7 @@ def test_images_that_are_decided_otherwise_are_counted(tmp_path):
         "34 images, each with itself (14 more are decided otherwise"
         in found.lines(read_asked(pair[0]))[0]
     )
-    change = Rule(1, "gray", classes=("all",), at_least=-0.6, change=True)
+    change = Rule(1, "accuracy_gray", classes=("all",), at_least=-0.6, change=True)
     (judged,) = check_rules(pair[1], [change], pair[0])
     assert judged.sentence.startswith("all images but 14 that are decided otherwise now: ")
 

@@ -181,17 +181,17 @@ def test_the_exit_code_is_that_of_the_worst_verdict(audits):
 @pytest.mark.parametrize(
     ("given", "state"),
     [
-        ('measure = "gray"\nat_most = 0.4', "undecided"),
-        ('measure = "gray"\nat_least = 0.8', "violated"),
+        ('measure = "accuracy_gray"\nat_most = 0.4', "undecided"),
+        ('measure = "accuracy_gray"\nat_least = 0.8', "violated"),
         ('measure = "accuracy"\nclass = "all"\nat_least = 0.8', "holds"),
-        ('measure = "hue120"\nclass = 0\nat_least = 0.8', "holds"),
+        ('measure = "accuracy_hue120"\nclass = 0\nat_least = 0.8', "holds"),
         ('measure = "color_share"\nclass = ["yield", 2]\nat_most = 0.1', "holds"),
         ('measure = "color_share"\nclass = "stop"\nat_most = 0.1', "violated"),
         ('measure = "zone_share"\nzone = "lower right"\nclass = "stop"\nat_most = 0.1', "violated"),
         ('measure = "zone_share"\nzone = "lower right"\nclass = "yield"\nat_most = 0.1', "holds"),
         ('measure = "zone_effect"\nzone = "lower right"\nfill = "red"\nat_most = 0.1', "holds"),
-        ('measure = "outer_flips"\nclass = "stop"\nat_most = 0.2', "holds"),
-        ('measure = "outer_flips"\nclass = "stop"\nat_least = 0.5', "violated"),
+        ('measure = "background_flip_rate"\nclass = "stop"\nat_most = 0.2', "holds"),
+        ('measure = "background_flip_rate"\nclass = "stop"\nat_least = 0.5', "violated"),
     ],
 )
 def test_each_measure_is_held_against_its_own_figure(audits, tmp_path, given, state):
@@ -353,7 +353,10 @@ def full_disk(*given):
         ("a = " + "[" * 5000, "are not TOML: it is nested too deeply"),
         (CLEAN.replace("0.1", f"0x{'f' * 5000}"), "more than 64 bits"),
         (CLEAN.replace("0.1", "9" * 5000), "are not TOML"),
-        (CLEAN.replace('"zone_effect"', '["gray"]'), "measure is ['gray'], but one of"),
+        (
+            CLEAN.replace('"zone_effect"', '["accuracy_gray"]'),
+            "measure is ['accuracy_gray'], but one of",
+        ),
         ("rules = []", "there is no key 'rules': did you mean 'rule'?"),
         ("against = 3\n" + CLEAN, "the path of an audit is needed"),
         (CLEAN + "at_mots = 3", "there is no key 'at_mots': did you mean 'at_most'?"),
@@ -368,10 +371,13 @@ def full_disk(*given):
         (CLEAN + 'fill = "mauve"', "there is no fill 'mauve': there are red, green, yellow"),
         (CLEAN + "change = true", "there is no audit to compare with"),
         (CLEAN.replace('zone = "lower right"', ""), "zone_effect needs a zone"),
-        (CLEAN.replace("zone_effect", "gray"), "gray is of no zone"),
-        ('[[rule]]\nmeasure = "gray"', "give at_most or at_least"),
+        (CLEAN.replace("zone_effect", "accuracy_gray"), "accuracy_gray is of no zone"),
+        ('[[rule]]\nmeasure = "accuracy_gray"', "give at_most or at_least"),
         ("[[rule]]\nat_most = 1", "it has no measure"),
-        ('[[rule]]\nmeasure = "gray"\nfill = "red"\nat_most = 1', "only zone_effect is of a fill"),
+        (
+            '[[rule]]\nmeasure = "accuracy_gray"\nfill = "red"\nat_most = 1',
+            "only zone_effect is of a fill",
+        ),
     ],
 )
 def test_a_bad_rule_is_a_sentence(audits, rules, sentence):

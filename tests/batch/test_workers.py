@@ -9,12 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from test_study import BRIEF, command, finish, make_images, make_study, ran, table
+from test_study import RUN, command, finish, make_images, make_study, ran, table
 
 import mcrise
 from mcrise import ModelError
-from mcrise.batch.workers import ProcessPool, WorkerFactory, restore, run
-from mcrise.studies.tasks import StudyConfig
+from mcrise.batch.engine import run
+from mcrise.batch.workers import ProcessPool, WorkerFactory, restore
+from mcrise.studies.config import StudyConfig
 from planted_study import HANGS, KILLS, RAISES
 
 HERE = Path(__file__).parents[1]
@@ -59,7 +60,7 @@ def test_any_number_of_processes_gives_the_same_table(tmp_path):
     assert ran(tmp_path, "--workers", "1", out="one").returncode == 0
     assert ran(tmp_path, "--workers", "3", out="three").returncode == 0
     assert tables(tmp_path / "one") == tables(tmp_path / "three")
-    protocol = StudyConfig(("mcrise", "random", "rise"), BRIEF, step=0.1)
+    protocol = StudyConfig(RUN, ("mcrise", "random", "rise"), step=0.1)
     model = json.loads((tmp_path / "one/study.json").read_text())["model"]  # as summaries name it
     finish(make_study(tmp_path, protocol, out="here", model=model))
     assert tables(tmp_path / "one") == tables(tmp_path / "here")

@@ -33,12 +33,12 @@ def test_explain_writes_a_record_a_picture_and_a_summary(image, capsys):
     run("explain", image, "--model", "demo", "--n-masks", 128)
     folder = image.with_name("stop.png.mcrise")
     written = sorted(path.name for path in folder.iterdir())
-    assert written == ["maps.png", "regions.png", "run.npz", "summary.json"]
+    assert written == ["explanation.png", "maps.png", "run.npz", "summary.json"]
     assert mcrise.load(folder).n_masks == 128
     with Image.open(folder / "maps.png") as picture:
         assert picture.width > 800
     shown = capsys.readouterr()
-    assert "Predicted: stop" in shown.out
+    assert "Prediction: stop" in shown.out
     assert str(folder / "maps.png") in shown.out
     assert "\r" not in shown.err  # the bar is for a terminal; a slow run tells lines
 
@@ -72,17 +72,16 @@ def test_a_finished_run_is_recognised_and_drawn_again_and_more_masks_go_on(image
     run(*arguments, "--n-masks", 128)
     import counted
 
-    # One batch is asked twice, for jitter; the others: the untouched image, and findings.
-    assert counted.calls.count(32) == 128 / 32 + 1
+    # First the untouched image and the masks, with four asked twice for jitter; then the trials.
+    assert counted.calls[:6] == [1, 32, 32, 4, 32, 32]
     counted.calls.clear()
     run(*arguments, "--n-masks", 128)
-    assert counted.calls == [1, 32]  # is it still the model of the record?
+    assert counted.calls == [1, 4]  # is it still the same model?
     counted.calls.clear()
     run("show", image.with_name("stop.png.mcrise"))
     assert counted.calls == []
     run(*arguments, "--n-masks", 256)
-    assert counted.calls[:2] == [1, 32]
-    assert counted.calls.count(32) == 1 + 128 / 32
+    assert counted.calls[:6] == [1, 4, 32, 32, 32, 32]  # and then trials, by better maps
 
 
 def test_overwrite_replaces_another_run(image):
@@ -202,8 +201,8 @@ def test_show_elsewhere_names_the_record_that_is_there(image, tmp_path, capsys):
 
 # ---- names and labels are others': they are shown, and do nothing
 
-ACTING = "\x1b]0;renamed\x07\x7f\x9b2J\u202egnp.\u2069\r\nPredicted: forged"
-SPELLED = r"\x1b]0;renamed\x07\u007f\x9b2J\u202egnp.\u2069\r\nPredicted: forged"
+ACTING = "\x1b]0;renamed\x07\x7f\x9b2J\u202egnp.\u2069\r\nPrediction: forged"
+SPELLED = r"\x1b]0;renamed\x07\u007f\x9b2J\u202egnp.\u2069\r\nPrediction: forged"
 
 
 @pytest.fixture
@@ -220,7 +219,7 @@ def hostile(tmp_path):
 def assert_harmless(shown):
     assert "renamed" in shown
     assert visible(shown) == shown
-    assert not [line for line in shown.splitlines() if line.startswith("Predicted: forged")]
+    assert not [line for line in shown.splitlines() if line.startswith("Prediction: forged")]
 
 
 def test_what_acts_on_a_terminal_is_spelled():

@@ -195,7 +195,7 @@ def study_outputs(folder):
         "files/study.txt": files(written),
         "json/study.txt": shape(read(out / "study.json")),
         "json/study-image.txt": shape(*map(read, sorted(out.glob("images/*.json")))),
-        "json/study-status.txt": shape(printed("study-status", out, "--json")),
+        "json/status.txt": shape(printed("status", out, "--json")),
         "parquet/study-results.txt": schema(out / "results.parquet"),
         "csv/study-summary.txt": header(out / "summary.csv"),
         "csv/study-timing.txt": header(out / "timing.csv"),

@@ -15,12 +15,13 @@ from mcrise.estimators import lattice
 from mcrise.estimators.lattice import raster_of
 from mcrise.explanation import Explanation
 from mcrise.images import Geometry, View, downsample, touched_blocks
+from mcrise.interpretation.findings import Findings
 from mcrise.interpretation.regions import dilate, interpret
-from mcrise.interpretation.trials import try_findings
 from mcrise.masks import CHUNK, Plan, draw
 from mcrise.models.provenance import UNKNOWN
+from mcrise.output.figure import plot_explanation
 from mcrise.output.html import Chapter, render
-from mcrise.output.plots import plot_maps, plot_regions
+from mcrise.output.plots import plot_maps
 from mcrise.output.web_maps import pack
 from planted import draw_many, estimated
 
@@ -113,7 +114,7 @@ def test_what_follows_the_calls_takes_memory_for_a_few_maps_only():
     maps = [explanation.maps(0, estimator) for estimator in ("paper", "smooth")]
     reading = interpret(explanation, 0)
     plot_maps(maps)
-    plot_regions([try_findings(explanation, reading)])
+    plot_explanation(explanation, Findings(0, "class 0", ()))
     pack(reading.maps, explanation.plan.grid)
     render([Chapter("a", explanation, [0])])
     peak = tracemalloc.get_traced_memory()[1]

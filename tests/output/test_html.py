@@ -14,11 +14,9 @@ from PIL import Image
 
 import mcrise
 from mcrise.cli import cli
-from mcrise.estimators import ESTIMATORS, find_estimator
-from mcrise.interpretation.regions import interpret
-from mcrise.interpretation.trials import try_findings
+from mcrise.estimators import ESTIMATORS
 from mcrise.output.html import Chapter, render
-from mcrise.output.web_maps import runs
+from mcrise.output.web_maps import findings_json, runs
 from planted import PatchModel, photo
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -28,7 +26,10 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 def explanation():
     """224 x 224 with five colors, and a label that would like to run."""
     model = PatchModel(slice(60, 160), slice(60, 160))
-    return mcrise.explain(photo(224, 224), model, n_masks=256, labels=[HOSTILE, f"not {HOSTILE}"])
+    labels = [HOSTILE, f"not {HOSTILE}"]
+    made = mcrise.explain(photo(224, 224), model, n_masks=256, labels=labels, trials=24)
+    made.findings_of(0, model, trials=24)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def assert_harmless(text):
     for tag, attributes in Tags(text).tags:
         assert not [name for name in attributes if name.startswith("on")], tag
         if tag == "img":
-            assert attributes["src"].startswith("data:image/png;base64,")
+            assert attributes["src"].startswith("data:image/")
 
 
 def test_a_report_of_224_pixels_and_five_colors_is_under_3_mb(report):
@@ -72,34 +73,41 @@ def test_html_in_a_label_is_shown_as_text(report, explanation):
 
 
 def test_what_a_notebook_shows_is_small(explanation):
-    assert len(explanation._repr_html_()) < 300_000  # of noise, which PNG cannot pack
+    assert len(explanation._repr_html_()) < 3e6  # of noise, which PNG cannot pack
+    assert len(explanation.maps()._repr_html_()) < 300_000
 
 
-def test_regions_are_told_as_runs_of_pixels(explanation):
-    found = interpret(explanation, 0, "centered").findings[0]
+def test_regions_are_sent_as_runs_of_pixels(explanation):
+    found = explanation.findings[0]
     lengths = runs(found.region)
     inside = np.repeat(np.arange(len(lengths)) % 2, lengths).astype(bool)
     flat = found.region.ravel()
     np.testing.assert_array_equal(inside, flat[: len(inside)])
     # What is left after the last run goes on as it began: outside, or inside to the end.
     assert not flat[len(inside) :].any() or len(lengths) % 2 == 1
+    assert findings_json(explanation.findings)["findings"][0]["runs"] == lengths
 
 
-def test_the_command_writes_the_report_with_what_was_tried(explanation, tmp_path):
-    """From the answers in the record: no model is called."""
+def test_the_command_writes_the_report_with_each_finding_and_its_tests(explanation, tmp_path):
+    """From the answers in the file: no model is called."""
     folder = tmp_path / "stop.png.mcrise"
-    model = PatchModel(slice(60, 160), slice(60, 160))
-    tried = try_findings(explanation, interpret(explanation, 1), model)
     explanation.save(folder / "run.npz")
     out = tmp_path / "report.html"
     answer = CliRunner().invoke(cli, ["report", str(folder), "-o", str(out), "--target", "1"])
     assert answer.exit_code == 0, answer.output
-    text = out.read_text()
-    verdict = tried.verdicts[0]
-    assert html.escape(" ".join(next(tried.said())[1])) in text
-    assert f"{verdict.before:.3f} → {verdict.control.here:.3f}" in text
-    assert "(untried)" not in text
+    text = html.unescape(out.read_text())
+    first = explanation.findings_of(1)[0]
+    assert " ".join([first.sentence, *first.lines]) in text
+    assert f"{first.before:.3f} → {first.after:.3f}" in text
+    assert 'class="explanation"' in text
+    assert "Not tested by repainting" not in text
     assert "mcrise explain stop.png --model SPEC --target 1" in text
+
+
+def test_a_report_without_trials_says_so(explanation):
+    text = render([Chapter("x", replace(explanation, trial_logs={}), [1])])
+    assert "Not tested by repainting." in text
+    assert 'class="explanation"' not in text
 
 
 def test_the_command_to_make_it_again_names_the_folder_where_that_was_chosen(explanation, tmp_path):
@@ -146,19 +154,14 @@ def test_colors_are_shown_strongest_first_each_with_its_swatch(report, explanati
     assert panels == [(str(k), swatches[maps.names[k]]) for k in strongest]
 
 
-def test_a_notebook_shows_the_reading_and_the_scale(explanation):
-    shown = explanation._repr_html_()
-    tried = try_findings(explanation, interpret(explanation))
-    for line in tried.lines():
-        assert html.escape(line) in shown
-    assert "raises" in shown
-
-
-def test_rise_is_read_alike_by_the_report_the_command_and_the_page(explanation):
-    readable = find_estimator("rise").reading.name
-    said = interpret(explanation, 1, readable).lines()[1].partition(". ")[2]
-    untouched = replace(explanation, answers={})
-    assert html.escape(said) in render([Chapter("x", untouched, [1])], "rise")
+def test_a_notebook_shows_the_figure_and_the_sentences(explanation):
+    shown = html.unescape(explanation._repr_html_())
+    for line in explanation.lines():
+        assert line in shown
+    assert shown.count("<img") == 1
+    untested = replace(explanation, trial_logs={})._repr_html_()
+    assert "raises" in untested
+    assert untested.count("<img") == 2 + len(explanation.plan.fills)  # image, maps, scale
 
 
 def test_a_report_can_be_made_with_every_estimator(explanation):

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import mcrise
-from mcrise.interpretation.regions import interpret
-from mcrise.interpretation.trials import compare, intervene, try_findings
+from mcrise.interpretation.trials import compare, intervene
 from mcrise.output import plots
+from mcrise.output.figure import plot_explanation
 from mcrise.output.plots import DIVERGING, SEQUENTIAL, Scale, drawn, plot_maps, plot_rise, scale_for
 from planted import PatchModel, photo
 
@@ -178,12 +178,11 @@ def figures(explanation):
         intervene(explanation, MODEL, region, maps[0].fills[0], k, HOSTILE[1]) for k in (0, 1)
     ]
     pair = explanation.maps(0, "rise"), explanation.maps(0, "debiased")
-    tried = [try_findings(explanation, interpret(explanation, k), MODEL) for k in (0, 1)]
     title, name = HOSTILE
     return {
         "maps": plot_maps(maps),
         "rise": plot_rise(*pair),
-        "regions": plots.plot_regions(tried),
+        "explanation": plot_explanation(explanation, explanation.findings_of(0, MODEL)),
         "comparison": plots.plot_comparison(compare(explanation, 0, 1)),
         "trials": plots.plot_trials(explanation, trials),
         "match": plots.plot_match(maps[0], maps[0].image, name),

@@ -140,11 +140,18 @@ def choose(page, path, *, masks=N_MASKS, colors=None):
 
 
 def opened(page, address, id, **looks):
-    """Open a job that is done, and wait for its reading."""
+    """Open a job that is done, and wait for what is known of its findings."""
     asked = "&".join(f"{name}={value}" for name, value in looks.items())
     page.goto(f"{address}#image/{id}{'?' if asked else ''}{asked}")
     expect(page.locator("#stage .map canvas.map").first).to_be_visible()
-    expect(page.locator("#pending")).to_contain_text("Not established")
+    expect(page.locator("#findings-block")).not_to_have_attribute("aria-busy", "true")
+
+
+def tested(page):
+    """Test the class that is open, and wait for its findings."""
+    page.click("#test-class")
+    expect(page.locator(".finding").first).to_be_visible()
+    expect(page.locator("#test-class")).to_be_hidden()
 
 
 def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp_path):
@@ -175,7 +182,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             assert job.job_request.name == "my sign.png"
             explanation = mcrise.load(jobs.job_files.record_path(job.id))
             assert_numbers_of(page, explanation.maps("stop"), 40, 50)
-            expect(page.locator("#pending")).to_contain_text("Not established")
+            expect(page.locator("#pending")).to_contain_text("Not tested yet")
             asked = jobs.models.n_images
             page.fill("#target", "no entry")
             page.press("#target", "Tab")
@@ -196,15 +203,15 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             assert jobs.models.n_images == asked  # all of it without a model call
 
             # A finding that is clicked chooses its color and outlines its region on all panes.
+            tested(page)
+            assert jobs.models.n_images > asked
             finding = page.locator(".finding .said").first
-            expect(finding).to_contain_text("(untried)")
+            expect(finding).to_contain_text("'stop' falls from 0.89")
+            expect(finding).to_be_focused()
             finding.click()
             for region in page.locator(":is(#stage, #colors) .region:not(.under)").all():
                 expect(region).to_have_attribute("d", re.compile("^M"))
-            expect(page.locator("#colors .panel[aria-pressed=true]")).to_contain_text("blue")
-            page.get_by_role("button", name="Test").click()
-            expect(page.locator(".verdict")).to_contain_text("0.89 → ")
-            assert jobs.models.n_images > asked
+            expect(page.locator(".finding.pinned .verdict")).to_contain_text("0.89 → ")
 
             # Green over the middle of a stop sign: the model doubts.
             page.keyboard.press("b")
@@ -250,6 +257,8 @@ def test_the_page_can_be_used_by_keyboard_and_every_control_has_a_name(page, tmp
         page.focus("#explain")
         page.keyboard.press("Enter")
         expect(page.locator("#state")).to_contain_text("done", timeout=SECONDS)
+        page.focus("#test-class")
+        page.keyboard.press("Enter")
         expect(page.locator(".finding").first).to_be_visible()
         page.locator("#stage .view").first.focus()
         before = page.locator("#values .head").inner_text()
@@ -345,6 +354,7 @@ def test_html_in_labels_and_names_is_shown_as_text_on_the_page(page, tmp_path):
         choose(page, tmp_path / f"{HOSTILE}.png")
         expect(page.locator("#state")).to_contain_text("done", timeout=SECONDS)
         expect(page.locator("#jobs .name")).to_have_text(f"{HOSTILE}.png")
+        tested(page)
         expect(page.locator(".finding").first).to_contain_text(HOSTILE)
         page.keyboard.press("b")
         expect(page.locator("#odds")).to_contain_text(HOSTILE)
@@ -469,7 +479,7 @@ def test_reload_back_forward_and_a_copied_link_keep_all_that_is_seen(bench, page
     opened(page, address, first)
     page.locator(".class-chip", has_text="green").click()
     expect(page.locator("#stage .map figcaption")).to_contain_text("green")
-    expect(page.locator("#pending")).to_contain_text("Not established")
+    expect(page.locator("#pending")).to_contain_text("Not tested yet")
     page.locator("#colors .panel").nth(1).click()
     color = page.locator("#colors .panel[aria-pressed=true] .name").inner_text()
     page.locator("#above").evaluate("e => { e.value = e.max / 2; e.oninput(); e.onchange(); }")
@@ -646,20 +656,24 @@ def test_an_unknown_class_is_said_and_cat_is_no_oystercatcher(bench, page, first
     expect(page.locator("#target-problem")).to_have_text("")
 
 
-def test_the_reading_of_the_class_before_goes_at_once(bench, page, first):
-    opened(page, bench[0], first)
-    expect(page.locator(".finding").first).to_contain_text("'red'")
-    held = []
-    page.route(re.compile("/reading"), lambda route: held.append(route))
-    page.locator(".class-chip", has_text="green").click()
-    expect(page.locator(".finding")).to_have_count(0)
-    expect(page.locator("#pending")).to_contain_text("Reading the maps of this class")
-    expect(page.locator("#stage .map figcaption")).to_contain_text("green")
-    page.wait_for_timeout(300)
-    for route in held:
-        route.continue_()
-    page.unroute_all(behavior="ignoreErrors")
-    expect(page.locator(".finding").first).to_contain_text("'green'")
+def test_the_findings_of_the_class_before_go_at_once(page, tmp_path):
+    with served(page, tmp_path, MODELS) as (address, jobs):
+        opened(page, address, ask_and_wait(jobs).id)
+        tested(page)
+        expect(page.locator(".finding").first).to_contain_text("'red'")
+        held = []
+        page.route(re.compile("/findings"), lambda route: held.append(route))
+        page.locator(".class-chip", has_text="green").click()
+        expect(page.locator(".finding")).to_have_count(0)
+        expect(page.locator("#pending")).to_contain_text("Loading the findings of this class")
+        expect(page.locator("#stage .map figcaption")).to_contain_text("green")
+        page.wait_for_timeout(300)
+        for route in held:
+            route.continue_()
+        page.unroute_all(behavior="ignoreErrors")
+        expect(page.locator("#pending")).to_contain_text("Not tested yet")
+        page.locator(".class-chip", has_text="red").click()
+        expect(page.locator(".finding").first).to_contain_text("'red'")
 
 
 def test_what_was_done_to_a_picture_is_told(bench, page):
@@ -968,9 +982,9 @@ def test_a_record_whose_model_is_gone_can_still_be_read(page, tmp_path):
         job = ask_and_wait(jobs)
     with served(page, tmp_path, {"other": MODELS["center"]}) as (address, _):
         opened(page, address, job.id)
-        expect(page.locator(".finding").first).to_be_visible()
+        expect(page.locator("#pending")).to_contain_text("the model is not served")
         expect(page.locator("#to-whatif")).to_be_disabled()
-        expect(page.get_by_role("button", name="Test")).to_have_count(0)
+        expect(page.locator("#test-class")).to_be_hidden()
         expect(page.locator("#more")).to_be_hidden()
 
 
@@ -1134,6 +1148,8 @@ def test_strokes_have_no_gaps_can_be_undone_and_the_right_button_paints_nothing(
 def test_a_finding_is_filled_and_a_color_of_the_picture_can_be_picked(bench, page, first):
     address, jobs = bench
     opened(page, address, first)
+    if page.locator("#test-class").is_visible():  # its answers are kept
+        tested(page)
     page.locator(".finding .said").first.click()
     page.get_by_role("button", name="Paint it myself").click()
     odds = page.locator("#odds .number").first
@@ -1157,6 +1173,8 @@ def test_a_finding_is_filled_and_a_color_of_the_picture_can_be_picked(bench, pag
 
 def test_what_is_chosen_below_is_brought_into_view_and_the_focus_stays(bench, page, first):
     opened(page, bench[0], first)
+    if page.locator("#test-class").is_visible():  # its answers are kept
+        tested(page)
     page.emulate_media(reduced_motion="reduce")
     page.set_viewport_size({"width": 360, "height": 640})
     picture = page.locator("#stage .view").first
@@ -1166,12 +1184,6 @@ def test_what_is_chosen_below_is_brought_into_view_and_the_focus_stays(bench, pa
     said.press("Enter")
     expect(picture).to_be_in_viewport(ratio=0.5)
     expect(said).to_be_focused()
-    trial = page.get_by_role("button", name="Test").last
-    key = trial.evaluate("button => button.closest('li').dataset.key")
-    trial.press("Enter")
-    finding = page.locator(f".finding[data-key='{key}']")
-    expect(finding.get_by_role("button", name="Test")).to_have_count(0)
-    expect(finding.locator(".said")).to_be_focused()
     page.get_by_role("button", name="Paint it myself").press("Enter")
     expect(picture).to_be_in_viewport(ratio=0.5)
     expect(picture).to_be_focused()
@@ -1181,10 +1193,6 @@ def test_what_is_chosen_below_is_brought_into_view_and_the_focus_stays(bench, pa
     expect(page.locator("#redo")).to_be_focused()
     page.locator("#redo").press("Enter")
     expect(page.locator("#undo")).to_be_focused()
-    number = page.locator(".finding .said").first.evaluate(
-        "said => getComputedStyle(said, '::before').content"
-    )
-    assert number == 'counter(finding) "."'  # what is not established goes by it
 
 
 # ---- the overview
@@ -1253,52 +1261,52 @@ def test_what_colors_do_is_averaged_for_each_model_apart(page, tmp_path):
         expect(rows).to_have_text(["red"])
 
 
-def test_two_classes_that_are_compared_say_why_nothing_is_tried(page, world):
+def test_two_classes_that_are_compared_say_why_nothing_is_tested(page, world):
     address, jobs = world
     page.goto(f"{address}#image/{ask_and_wait(jobs, seed=77).id}")
-    expect(page.get_by_role("button", name=re.compile("^Test: ")).first).to_be_visible()
+    expect(page.locator("#test-class")).to_be_visible()
     page.fill("#against", "green")
     page.press("#against", "Tab")
-    expect(page.locator("#pending")).to_contain_text("read, not tried")
-    expect(page.get_by_role("button", name=re.compile("^Test: "))).to_have_count(0)
+    expect(page.locator("#pending")).to_contain_text("two classes is not tested")
+    expect(page.locator("#test-class")).to_be_hidden()
 
 
-def test_200_images_are_filtered_to_the_wrong_ones_of_a_class(page, tmp_path):
-    n_images = 200
+def test_many_images_are_filtered_to_the_wrong_ones_of_a_class(page, tmp_path):
+    n_images = 60
     with served(page, tmp_path, MODELS) as (address, jobs):
         jobs.most_queued = n_images
         made = [
             ask(jobs, f"{COLORS[i % 2]}/{i}.png", (i + (i % 10 == 4)) % 2, n_masks=64, seed=i)
             for i in range(n_images)
-        ]  # every tenth is of the other color: 20 wrong ones, all called red
+        ]  # every tenth is of the other color: 6 wrong ones, all called red
         wait(lambda: all(job.state == "done" for job in made))
         page.goto(f"{address}#overview")
-        expect(page.locator("#overview-count")).to_have_text("200 images · 20 wrong")
-        for item in page.locator("#gallery li").all()[:20]:  # outliers first
+        expect(page.locator("#overview-count")).to_have_text("60 images · 6 wrong")
+        for item in page.locator("#gallery li").all()[:6]:  # outliers first
             expect(item).to_have_class("wrong")
         matrix = page.locator(".matrix").evaluate("e => [e.scrollWidth, e.clientWidth]")
         assert matrix[0] <= matrix[1]  # five colors have room at 1280 pixels
         page.get_by_role("button", name=re.compile("^red, green: ")).click()  # a cell of the matrix
-        expect(page.locator("#overview-count")).to_contain_text("100 of 200 images")
-        expect(page.locator("#means-title")).to_have_text("Mean maps of red, 100 images")
+        expect(page.locator("#overview-count")).to_contain_text("30 of 60 images")
+        expect(page.locator("#means-title")).to_have_text("Mean maps of red, 30 images")
         page.go_back()
-        assert page.locator(".dot.wrong").count() == 20
+        assert page.locator(".dot.wrong").count() == 6
         box = page.locator(".scatter").bounding_box()
         page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.6 * box["height"])
         page.mouse.down()
         page.mouse.move(box["x"] + 0.98 * box["width"], box["y"] + 0.9 * box["height"])
         page.mouse.up()
-        expect(page.locator("#overview-count")).to_contain_text("20 of 200 images")
+        expect(page.locator("#overview-count")).to_contain_text("6 of 60 images")
         page.get_by_role("button", name="Show all").click()
         page.get_by_role("button", name="red", exact=True).click()
         page.get_by_label("Answers").select_option("wrong")
-        expect(page.locator("#overview-count")).to_contain_text("20 of 200 images")
-        expect(page.locator("#gallery li")).to_have_count(20)
+        expect(page.locator("#overview-count")).to_contain_text("6 of 60 images")
+        expect(page.locator("#gallery li")).to_have_count(6)
         for words in page.locator("#gallery .what").all_inner_texts():
             assert words == "is red"
         here = page.url
         page.locator("#gallery a").first.click()
         expect(page.locator("#state")).to_contain_text("done")
         page.go_back()
-        expect(page.locator("#gallery li")).to_have_count(20)
+        expect(page.locator("#gallery li")).to_have_count(6)
         assert page.url == here

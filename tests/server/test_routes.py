@@ -26,10 +26,10 @@ from mcrise import fills
 from mcrise.audits.measure import energies, half_maps
 from mcrise.audits.outliers import distances
 from mcrise.audits.run_diff import compare_runs
+from mcrise.batch.storage import Storage
 from mcrise.cli.serve import load_models
 from mcrise.config import RunConfig
 from mcrise.estimators.base import NullThreshold
-from mcrise.interpretation.regions import interpret
 from mcrise.models.model import Model
 from mcrise.output.web_maps import pack
 from mcrise.server.app import create_app
@@ -170,16 +170,6 @@ def test_an_older_answer_is_given_at_once_only_to_who_takes_it(monkeypatch):
     go.set()
     assert result_cache.get(key, 128, lambda: "made again") == "new"
     assert result_cache.get(key, 192, lambda: "last") == "last"
-
-
-def test_one_finding_can_be_tried_alone_and_the_rest_stays_untried(client, jobs):
-    id = finished(client, jobs, n_masks=512, mask_prob=0.5)
-    untried = client.get(f"/api/jobs/{id}/reading?target=0").json()["findings"]
-    key = untried[0]["key"]
-    told = client.post(f"/api/jobs/{id}/trials?target=0&finding={key}").json()
-    tried = [one["key"] for one in (*told["findings"], *told["too_little"]) if one["tried"]]
-    assert tried == [key]
-    assert client.post(f"/api/jobs/{id}/trials?target=0&finding=01234567").status_code == 404
 
 
 def test_of_auto_no_time_left_is_told_since_nobody_knows_it(client, jobs):
@@ -326,19 +316,22 @@ def test_no_color_at_all_is_refused_in_words(client):
     assert "choose at least one" in answer.json()["detail"]
 
 
-def test_findings_are_tried_on_request_and_then_known(client, jobs):
+def test_findings_are_tested_on_request_and_then_known(client, jobs):
     id = finished(client, jobs, n_masks=512, mask_prob=0.5)
-    untried = client.get(f"/api/jobs/{id}/reading?target=0").json()
-    assert untried["findings"][0]["tried"] is None
-    assert "(untried)" in untried["findings"][0]["sentence"]
+    untested = client.get(f"/api/jobs/{id}/findings?target=0").json()
+    assert untested == {"target": 0, "label": HOSTILE, "tested": False}
     n_before = jobs.models.n_images
-    tried = client.post(f"/api/jobs/{id}/trials?target=0").json()
-    assert tried["findings"][0]["tried"]["claims"]
-    assert 5 < jobs.models.n_images - n_before < 100
+    tested = client.post(f"/api/jobs/{id}/trials?target=0").json()
+    assert tested["tested"]
+    assert tested["findings"][0]["claims"]
+    assert 5 < jobs.models.n_images - n_before < 200
     n_before = jobs.models.n_images
-    assert client.get(f"/api/jobs/{id}/reading?target=0").json() == tried
-    assert client.post(f"/api/jobs/{id}/trials?target=0").json() == tried
+    assert client.get(f"/api/jobs/{id}/findings?target=0").json() == tested
+    assert client.post(f"/api/jobs/{id}/trials?target=0").json() == tested
     assert jobs.models.n_images == n_before
+    expected = mcrise.load(jobs.job_files.record_path(id)).findings_of(0)  # it was saved
+    sentences = [found["sentence"] for found in tested["findings"]]
+    assert sentences == [found.sentence for found in expected]
 
 
 @pytest.mark.parametrize("estimator", mcrise.estimators.ESTIMATORS)
@@ -367,28 +360,10 @@ def unpacked(content):
     return header, values * header["step"], se * header["se_step"]
 
 
-@pytest.mark.parametrize(("estimator", "readable"), [("rise", "smooth"), ("centered", "centered")])
-def test_a_reading_is_of_maps_that_can_be_read_of_two_classes_too(
-    client, jobs, estimator, readable
-):
-    id = finished(client, jobs, n_masks=512)
-    explanation = jobs.explanation(id)
-    for against in (None, 1):
-        asked = {"target": 0, "estimator": estimator}
-        asked |= {} if against is None else {"against": against}
-        told = client.get(f"/api/jobs/{id}/reading", params=asked).json()
-        expected = interpret(explanation, 0, readable, against=against).to_json()
-        assert expected["findings"]
-        assert told["label"] == expected["label"]
-        assert told["limit"] == expected["limit"]
-        sentences = [found["sentence"] for found in told["findings"]]
-        assert sentences == [found["sentence"] for found in expected["findings"]]
-
-
 def test_looking_never_calls_the_model_and_painting_calls_it_once(client, jobs):
     id = finished(client, jobs)
     before = jobs.models.n_images
-    for path in ("maps", "maps?target=1", "maps?target=0&against=1&estimator=paper", "reading",
+    for path in ("maps", "maps?target=1", "maps?target=0&against=1&estimator=paper", "findings",
                  "record", "image.png", "maps.png", "report.html"):  # fmt: skip
         assert client.get(f"/api/jobs/{id}/{path}").status_code == 200, path
     assert jobs.models.n_images == before
@@ -442,7 +417,7 @@ def test_painting_for_a_model_that_is_not_served_any_more_is_refused_in_words(cl
         closing(JobQueue(jobs.folder, {"other": PLANTED})) as again,
         TestClient(create_app(again), base_url="http://127.0.0.1:8700") as later,
     ):
-        for path in ("record", "image.png", "maps", "reading"):  # what was found is still there
+        for path in ("record", "image.png", "maps", "findings"):  # what was found is still there
             assert later.get(f"/api/jobs/{id}/{path}").status_code == 200, path
         (first, _) = later.post(f"/api/jobs/{id}/whatif", content=places.tobytes()).json()["scores"]
         assert first["after"] == first["before"]  # known without asking
@@ -755,3 +730,22 @@ def test_an_upload_that_breaks_off_is_no_fault_of_the_server():
     with pytest.raises(HTTPException, match="broke off"):  # an answer, and no traceback in the log
         asyncio.run(body_of(request, 1000))
     assert Incoming.n_bytes == 0
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "loop", "pipe"])
+def test_an_audit_whose_files_are_gone_while_it_is_served_is_told_in_words(jobs, tmp_path, kind):
+    audit = tmp_path / "audit"
+    audit.mkdir()
+    (audit / "audit.json").write_text("{}")
+    file = audit / "figures.json"
+    if kind == "folder":
+        file.mkdir()
+    elif kind == "loop":
+        file.symlink_to(file)
+    elif kind == "pipe":
+        os.mkfifo(file)
+    app = create_app(jobs, audit=Storage(str(audit)))
+    with TestClient(app, base_url="http://127.0.0.1:8700") as client:
+        answer = client.get("/audit.html")
+    assert answer.status_code == 404
+    assert "figures.json" in answer.json()["detail"]

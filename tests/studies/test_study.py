@@ -4,35 +4,35 @@ import csv
 import io
 import json
 import math
-import os
-import random
 import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 
 import mcrise
 import planted_study
 from mcrise import InputError, McriseError, Model, ModelError
-from mcrise.batch.datasets import open_dataset
+from mcrise.batch.datasets import open_dataset, sample
 from mcrise.batch.storage import Storage
+from mcrise.batch.work import Failure
+from mcrise.cli import cli
 from mcrise.config import RunConfig
 from mcrise.metrics import BLACK, measure
 from mcrise.studies.api import run_study
+from mcrise.studies.config import METHODS, StudyConfig, StudyWorker
 from mcrise.studies.results import COLUMNS, intervals, summarise, table_bytes, timing, write_results
-from mcrise.studies.study import Study, sample
-from mcrise.studies.tasks import METHODS, StudyConfig, Worker
+from mcrise.studies.study import Study
 
 HERE = Path(__file__).parents[1]
-BRIEF = RunConfig(n_masks=128, grid=(3, 3), mask_prob=0.5)
-SMALL = StudyConfig(methods=METHODS, config=BRIEF, step=0.1, lime_samples=50)
+RUN = RunConfig(n_masks=128, grid=(3, 3), mask_prob=0.5)
+SMALL = StudyConfig(RUN, METHODS, step=0.1, lime_samples=50)
 
 
 def make_images(folder, n_images=3, columns=16):
@@ -50,7 +50,7 @@ def make_study(tmp_path, protocol=SMALL, out="out", labels=None, model="planted"
 
 
 def finish(study, predict=planted_study.tint):
-    worker = Worker(Model(predict, identity="planted"), study.config)
+    worker = StudyWorker(Model(predict, identity="planted"), study.config)
     while (task := study.next_task()) is not None:
         study.take(task, worker.attempt(task))
     return write_results(study)
@@ -197,14 +197,13 @@ def test_settings_that_cannot_be_are_refused_before_any_work(tmp_path, wrong):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_protocol_is_written_as_it_ever_was():
-    """Studies begun by earlier versions are known by it."""
-    assert json.dumps(StudyConfig().to_json()) == (
-        '{"methods": ["lime", "rise", "mcrise"], "n_masks": 2000, "seed": 0, "estimators": '
-        '["smooth"], "fills": "rgbwk", "grid": [8, 8], "mask_prob": 0.5, "tolerance": 0.25, '
-        '"max_masks": 8000, '
-        '"batch_size": 32, "step": 0.01, "lime_samples": 1000, "best_color": false}'
-    )
+def test_the_settings_are_written_by_which_a_study_is_known():
+    assert StudyConfig().to_json() == {
+        "fills": "rgbwk", "grid": [8, 8], "mask_prob": 0.5, "seed": 0, "n_masks": 2000,
+        "tolerance": 0.25, "max_masks": 8000, "batch_size": 32,
+        "methods": ["lime", "rise", "mcrise"], "estimators": ["smooth"], "step": 0.01,
+        "lime_samples": 1000, "best_color": False,
+    }  # fmt: skip
 
 
 def test_a_failure_reads_the_same_whichever_chunk_failed_first(tmp_path):
@@ -216,9 +215,9 @@ def test_a_failure_reads_the_same_whichever_chunk_failed_first(tmp_path):
         return planted_study.tint(images)
 
     protocol = StudyConfig(
-        ("mcrise",), RunConfig(n_masks=1024, grid=(3, 3), mask_prob=0.3), step=0.1
+        RunConfig(n_masks=1024, grid=(3, 3), mask_prob=0.3), ("mcrise",), step=0.1
     )
-    worker = Worker(Model(broken, identity="planted"), protocol)
+    worker = StudyWorker(Model(broken, identity="planted"), protocol)
     study = make_study(tmp_path, protocol)
     reasons = {worker.attempt(study.next_task()).reason for _ in range(2)}
     assert reasons == {"the model raised RuntimeError: out of order"}
@@ -227,7 +226,7 @@ def test_a_failure_reads_the_same_whichever_chunk_failed_first(tmp_path):
 def test_automatic_numbers_of_masks_are_those_that_were_needed(tmp_path):
     make_images(tmp_path / "images", 1)
     config = RunConfig(n_masks="auto", tolerance=0.2, grid=(3, 3))
-    finish(make_study(tmp_path, StudyConfig(("mcrise",), config, step=0.1)))
+    finish(make_study(tmp_path, StudyConfig(config, ("mcrise",), step=0.1)))
     model = Model(planted_study.tint, identity="planted")
     explanation = mcrise.explain(
         tmp_path / "images" / "000.png", model, n_masks="auto", tolerance=0.2, grid=(3, 3)
@@ -299,7 +298,7 @@ def test_differences_are_paired_by_image():
 
 def test_one_image_has_no_interval(tmp_path):
     make_images(tmp_path / "images", 1)
-    protocol = StudyConfig(("random", "rise"), RunConfig(n_masks=64), step=0.5)
+    protocol = StudyConfig(RunConfig(n_masks=64), ("random", "rise"), step=0.5)
     lines = finish(make_study(tmp_path, protocol))
     assert not any("[" in line for line in lines)
 
@@ -308,7 +307,7 @@ def test_each_color_is_tried_for_methods_that_name_none(tmp_path):
     """Class 0 is how red the image is, class 1 the rest: each loses by the other's color."""
     make_images(tmp_path / "images", 6)
     config = RunConfig(n_masks=64, fills="red,blue")
-    protocol = StudyConfig(("mcrise", "rise"), config, step=0.1, best_color=True)
+    protocol = StudyConfig(config, ("mcrise", "rise"), step=0.1, best_color=True)
     lines = finish(make_study(tmp_path, protocol))
     predicted = set()
     for file in (tmp_path / "out" / "images").iterdir():
@@ -453,33 +452,41 @@ def ran(tmp_path, *more, **options):
     )
 
 
-def test_killed_five_times_it_ends_with_the_same_table_to_the_byte(tmp_path):
-    make_images(tmp_path / "images", 24)
-    whole = ran(tmp_path, out="whole", spec="planted_study:slow_tint")
-    assert whole.returncode == 0, whole.stderr
-    moments = random.Random(0)
-    n_killed = 0
-    while n_killed < 5:
-        process = subprocess.Popen(
-            command(tmp_path, spec="planted_study:slow_tint"), cwd=HERE,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        # Killed at a random moment after it has begun; each kill leaves it some images further.
-        n_before = len(list((tmp_path / "out").glob("images/*.json")))
-        wanted = min(n_before + 1 + n_killed % 2, 23)
-        while len(list((tmp_path / "out").glob("images/*.json"))) < wanted:
-            assert process.poll() is None
-            time.sleep(0.01)
-        time.sleep(moments.random() * 0.05)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        n_killed += 1
-    n_done = len(list((tmp_path / "out").glob("images/*.json")))
-    assert 5 <= n_done < 24  # it was killed in the middle, and not begun anew
-    ended = ran(tmp_path, spec="planted_study:slow_tint")
-    assert ended.returncode == 0, ended.stderr
-    for name in ("results.parquet", "summary.md", "summary.csv"):
-        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+class Killed(BaseException):
+    """Ends a process, as far as what it wrote is concerned."""
+
+
+def killed_at(patch, n):
+    """End at the nth write from now: every other time before it, else just after it."""
+    real, left = Storage.write, [n]
+
+    def write(file, content):
+        left[0] -= 1
+        if left[0] >= 0 or n % 2:
+            real(file, content)
+        if left[0] < 0:
+            raise Killed
+
+    patch.setattr(Storage, "write", write)
+
+
+def test_ended_at_any_write_a_study_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
+    make_images(tmp_path / "images", 2)
+    protocol = StudyConfig(RUN, ("mcrise", "random"), step=0.1)
+    whole = finish(make_study(tmp_path, protocol, out="whole"))
+    for n in range(100):
+        with monkeypatch.context() as patch:
+            killed_at(patch, n)
+            try:
+                finish(make_study(tmp_path, protocol, out=f"{n}"))
+                break
+            except Killed:
+                pass
+        assert finish(make_study(tmp_path, protocol, out=f"{n}")) == whole
+        for name in ("results.parquet", "summary.md", "summary.csv"):
+            own, other = (tmp_path / out / name for out in (f"{n}", "whole"))
+            assert own.read_bytes() == other.read_bytes()
+    assert n > 8
 
 
 def test_a_model_that_says_itself_how_images_go_in_is_studied(tmp_path):
@@ -489,36 +496,41 @@ def test_a_model_that_says_itself_how_images_go_in_is_studied(tmp_path):
     assert set(table(tmp_path / "out")["label"]) <= {"red", "other"}
 
 
-def test_bad_input_is_one_sentence(tmp_path):
+def test_bad_input_is_one_sentence(tmp_path, monkeypatch):
     make_images(tmp_path / "images", 2)
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("")
     (tmp_path / "images" / "list.csv").write_text("000.png,giraffe\n")
-    base = [sys.executable, "-m", "mcrise", "study"]
+    monkeypatch.chdir(tmp_path)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     images = str(tmp_path / "images")
-    for given, code, said in (
-        ([str(tmp_path / "empty"), "--out", "x"], 2, "holds no images"),
-        ([str(tmp_path / "gone"), "--out", "x"], 2, "There is no"),
-        ([images + "/list.csv", "--out", str(tmp_path / "o")], 2, "'giraffe', but the model"),
-        ([images, "--out", str(tmp_path / "file" / "o")], 1, "cannot be written"),
-        ([images, "--methods", "rise,gradcam", "--out", "x"], 2, "must be one of debiased, lime"),
-        ([images, "--images", "0", "--out", "x"], 2, "at least 1"),
-        ([images, "--model", "gone.onnx", "--out", "x"], 2, "does not exist"),
-        ([images, "--seed", "-1", "--images", "1", "--out", "x"], 2, "The seed is -1"),
-        ([images, "--threads", "2", "--out", "x"], 2, "one thread"),
-        ([images, "--out", images], 2, "choose another --out"),
-        ([images, "--out", ""], 2, "is empty"),
-        (["s3://nowhere/x", "--out", "x"], 2, "cannot be read"),
+    for given, kind, said in (
+        ([str(tmp_path / "empty"), "--out", "x"], InputError, "holds no images"),
+        ([str(tmp_path / "gone"), "--out", "x"], InputError, "There is no"),
+        ([images + "/list.csv", "--out", "o"], InputError, "'giraffe', but the model"),
+        ([images, "--out", "file/o"], McriseError, "cannot be written"),
+        ([images, "--methods", "rise,gradcam", "--out", "x"], InputError, "one of debiased, lime"),
+        ([images, "--images", "0", "--out", "x"], InputError, "at least 1"),
+        ([images, "--model", "gone.onnx", "--out", "x"], InputError, "does not exist"),
+        ([images, "--seed", "-1", "--images", "1", "--out", "x"], InputError, "The seed is -1"),
+        ([images, "--threads", "2", "--out", "x"], InputError, "one thread"),
+        ([images, "--batch-size", "auto", "--out", "x"], InputError, "The batch size is auto"),
+        ([images, "--out", images], InputError, "choose another --out"),
+        ([images, "--out", ""], InputError, "is empty"),
+        (["s3://nowhere/x", "--out", "x"], InputError, "cannot be read"),
     ):
-        done = subprocess.run(
-            [*base, *given], cwd=tmp_path, capture_output=True, text=True,
-            env={**os.environ, "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1",
-                 "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"},
-        )  # fmt: skip
-        assert done.returncode == code, done.stderr
-        assert said in done.stderr
-        assert done.stderr.count("\n") == 1
-        assert "Traceback" not in done.stderr
+        with pytest.raises(kind) as refused:  # `main` makes one line and an exit code of it
+            cli(["study", *given], standalone_mode=False)
+        assert said in str(refused.value)
+        assert "\n" not in str(refused.value)
+    done = subprocess.run(
+        [sys.executable, "-m", "mcrise", "study", "empty", "--out", "x"], capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
 def test_a_full_disk_is_one_sentence_and_earlier_rows_stay(tmp_path):
@@ -543,17 +555,46 @@ def test_a_full_disk_is_one_sentence_and_earlier_rows_stay(tmp_path):
     assert ran(tmp_path).returncode == 0
 
 
-def test_the_status_is_told_from_elsewhere(tmp_path):
+def test_the_status_is_read_from_elsewhere(tmp_path):
     make_images(tmp_path / "images", 2)
-    assert ran(tmp_path).returncode == 0
-    told = subprocess.run(
-        [sys.executable, "-m", "mcrise", "study-status", str(tmp_path / "out")],
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert told.stdout.startswith("2 of 2 images done, 0 failed.")
-    told = subprocess.run(
-        [sys.executable, "-m", "mcrise", "study-status", str(tmp_path)],
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert told.returncode == 2
-    assert "holds no study" in told.stderr
+    run_study(tmp_path / "images", planted_study.tint, out=tmp_path / "out", **GIVEN)
+    shown = CliRunner().invoke(cli, ["status", str(tmp_path / "out")])
+    assert shown.stdout == "2 of 2 images done, 0 failed.\n"
+    status = json.loads(CliRunner().invoke(cli, ["status", str(tmp_path / "out"), "--json"]).stdout)
+    assert (status["images"], status["done"], status["complete"]) == (2, 2, True)
+    with pytest.raises(InputError, match="holds no study and no audit"):
+        cli(["status", str(tmp_path)], standalone_mode=False)
+
+
+# ---- retries
+
+
+def test_an_image_has_one_budget_of_retries_whatever_its_tasks(tmp_path):
+    """Of five tasks each fails once at a time: with two retries, the third failure is the last."""
+    make_images(tmp_path / "images", 1)
+    protocol = StudyConfig(RunConfig(n_masks=2048, mask_prob=0.3), ("mcrise",), step=0.1)
+    study = make_study(tmp_path, protocol, retries=2)
+    for _ in range(2):
+        study.take(study.next_task(), Failure("no answer"))
+    with pytest.raises(ModelError, match=r"000\.png: no answer. 0 of 1 images are finished"):
+        study.take(study.next_task(), Failure("no answer"))
+
+
+def test_tasks_that_fail_together_count_once(tmp_path):
+    """As when a machine goes down on which several workers were busy with one image."""
+    make_images(tmp_path / "images", 1)
+    protocol = StudyConfig(RunConfig(n_masks=2048, mask_prob=0.3), ("mcrise",), step=0.1)
+    study = make_study(tmp_path, protocol, retries=1)
+    busy = [study.next_task() for _ in range(4)]
+    for task in busy:
+        study.take(task, Failure("the machine went down"))
+    assert not study.failed
+    with pytest.raises(ModelError, match="the machine went down"):
+        study.take(study.next_task(), Failure("the machine went down"))
+
+
+def test_what_another_try_would_not_change_is_not_tried_again(tmp_path):
+    make_images(tmp_path / "images", 1)
+    study = make_study(tmp_path, retries=5, keep_going=True)
+    study.take(study.next_task(), Failure("no picture", InputError, final=True))
+    assert (study.complete, study.failed, study.next_task()) == (True, {0}, None)

@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import importlib.util
 import json
 import os
 from collections import Counter
@@ -12,36 +11,32 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._version import VERSION
-from ..batch.datasets import SPLIT, Example, open_dataset, truth_of
-from ..batch.lock import Ownership
+from ..batch.datasets import SPLIT, Example, open_dataset, sample, sample_of_each
+from ..batch.engine import RETRIES, BatchInput, BatchOptions, open_input, run, with_progress
+from ..batch.folder import FolderLock, claim_folder, write
 from ..batch.storage import Storage
-from ..batch.work import read_image
-from ..batch.workers import TIMEOUT, InlinePool, WorkerFactory, WorkerPool, run
-from ..config import FIRST_TRY, MAX_MASKS, TOLERANCE, FloatOrAuto, IntOrAuto, RunConfig
-from ..errors import InputError, McriseError
-from ..explanation import Explanation
+from ..batch.tables import check_packages
+from ..batch.work import fill_names
+from ..batch.workers import TIMEOUT, WorkerPool
+from ..config import MAX_MASKS, TOLERANCE, FloatOrAuto, IntOrAuto, RunConfig
+from ..errors import McriseError
 from ..interpretation.claims import join
-from ..mask_prob import settle, standing
-from ..model_calls import buffer_of, chunk_scores
-from ..models import ModelSettings, load_model
-from ..models.model import Model
-from ..sampling import begin, most_masks
-from ..studies.api import RETRIES, check_work, named, pool_of, watched
-from ..studies.results import MOST_TOLD
-from ..studies.study import claim_output, sample, write
+from ..model_calls import same_model
+from ..models import ModelSettings
+from ..sampling import most_masks
+from ..studies.results import MOST_LISTED
 from . import tables
-from .audit import OURS, Audit
+from .audit import Audit
+from .class_data import AuditInfo
 from .class_stats import make_stats, write_stats
 from .color_names import BASICS
-from .config import N_MASKS, AuditConfig
+from .config import N_MASKS, AuditConfig, Pilots, choose_mask_prob
 from .text import summary
 from .zones import DEFAULT, parse_zones
 
 N_PILOTS = 8  # images on which mask_prob is chosen
-ALIKE = 1e-4  # of a score: what one model may differ by from one processor to another
 SLOW = 10.0  # seconds of an image, beside which the start of a worker is nothing
 REPAINTS = 100  # of an image, about: on traffic signs 28 of its own, 6 outside, 66 of its class
 
@@ -76,7 +71,7 @@ class Cost:
     def lines(self) -> list[str]:
         """To print."""
         if not self.n_images:
-            return ["All images are measured: what is left is trying, or figures and pages only."]
+            return ["All images are measured: what is left is confirming, or figures and pages."]
         workers = f"{self.n_workers} worker{'s' if self.n_workers > 1 else ''}"
         there = f" ({self.n_done:,} are done)" if self.n_done else ""
         told = (
@@ -95,25 +90,23 @@ class PreparedAudit:
     n_masks: int  # of an image, at most
     choice: str  # of mask_prob, in a sentence
     notes: tuple[str, ...]
-    ownership: Ownership
+    lock: FolderLock
 
     def run(
         self, progress: bool = False, tell: Callable[[Cost], None] | None = None
     ) -> AuditResult:
         """Run it to the end; `tell` is given the cost as soon as the first images tell it."""
         audit = self.audit
-        try:
+        with self.lock:
             work = iter(()) if self.pool is None else run(audit, self.pool)
             if tell is not None:
                 tell(self.price(work))
-            for _ in watched(work, progress):
+            for _ in with_progress(work, progress):
                 pass
-            self.ownership.check()
+            self.lock.check()
             some = audit.n_failed < len(audit.examples)
             lines = write_pages(audit.out, self.notes) if some else []
             audit.tidy()
-        finally:
-            self.ownership.release()
         return AuditResult(audit.out.path, tuple(lines), len(audit.examples), audit.n_failed)
 
     def price(self, work: Iterator[Audit]) -> Cost:
@@ -166,6 +159,7 @@ def audit(
     timeout: float = TIMEOUT,
     retries: int = RETRIES,
     keep_going: bool = False,
+    retry_failed: bool = False,
     overwrite: bool = False,
     progress: bool = False,
     **settings: Unpack[ModelSettings],
@@ -176,7 +170,7 @@ def audit(
     `workers` processes loads, or of the actors of the Ray cluster at the address `ray`, or a
     callable, which is asked in this process. `images` are drawn at random, at most `per_class` of
     each class. The results go to the folder `out`: an audit that was killed there goes on, and of
-    one that is finished only figures and pages are made anew.
+    one that is finished only figures and pages are made again.
 
     Each image is measured by `n_masks` masks of its own, and all with one `mask_prob`, so that
     means over images compare like with like: "auto" chooses it on eight of them. `zones` are parts
@@ -188,46 +182,8 @@ def audit(
     Tasks that fail are tried `retries` times more. Then they end the audit; with `keep_going` the
     image is left out and listed in `failed.parquet`. `keep_records` keeps the record of each.
     """
-    given = {**locals()}
-    del given["progress"], given["settings"]
-    return prepare(**given, **settings).run(progress)
-
-
-def prepare(
-    data: Path | str,
-    model: Any,
-    *,
-    out: Path | str,
-    images: int | None,
-    per_class: int | None,
-    n_masks: IntOrAuto,
-    tolerance: float,
-    max_masks: int,
-    seed: int,
-    split: str,
-    group: str | None,
-    masks: Path | str | None,
-    zones: str,
-    fills: str | Sequence[str],
-    grid: int | tuple[int, int],
-    mask_prob: FloatOrAuto,
-    batch_size: int,
-    keep_records: bool,
-    workers: int | None,
-    ray: str | None,
-    timeout: float,
-    retries: int,
-    keep_going: bool,
-    overwrite: bool,
-    **settings: Unpack[ModelSettings],
-) -> PreparedAudit:
-    """An audit, refused or ready to run; `settings` are about the model."""
-    in_memory = not isinstance(model, str | Path)
-    check_work(workers, ray, timeout, retries, in_memory)
-    if importlib.util.find_spec("pyarrow") is None:
-        raise InputError("An audit needs pyarrow: pip install 'mcrise[study]'.")
     run_config = RunConfig(
-        fills=fills if isinstance(fills, str) else ",".join(map(named, fills)),
+        fills=fill_names(fills),
         grid=(grid, grid) if isinstance(grid, int) else grid,
         mask_prob=mask_prob,
         seed=seed,
@@ -236,74 +192,99 @@ def prepare(
         max_masks=max_masks,
         batch_size=batch_size,
     )
-    place = Storage(out)
-    if os.path.abspath(out) == os.path.abspath(data):
-        raise InputError(f"The images are in {data} themselves: choose another --out.")
-    examples = sample(some_of_each(open_dataset(data, split, group, masks), per_class, seed),
-                      images, seed)  # fmt: skip
-    has_objects = any(one.box or one.mask for one in examples)
+    options = BatchOptions(workers, ray, timeout, retries, keep_going, retry_failed, overwrite)
+    return prepare(
+        data, model, run_config, options, out=out, images=images, per_class=per_class,
+        split=split, group=group, masks=masks, zones=zones, keep_records=keep_records, **settings,
+    ).run(progress)  # fmt: skip
+
+
+def prepare(
+    data: Path | str,
+    model: Any,
+    run_config: RunConfig,
+    options: BatchOptions,
+    *,
+    out: Path | str,
+    images: int | None = None,
+    per_class: int | None = None,
+    split: str = SPLIT,
+    group: str | None = None,
+    masks: Path | str | None = None,
+    zones: str = DEFAULT,
+    keep_records: bool = False,
+    **settings: Unpack[ModelSettings],
+) -> PreparedAudit:
+    """An audit, refused or ready to run."""
+
+    def choose() -> Sequence[Example]:
+        found = sample_of_each(open_dataset(data, split, group, masks), per_class, run_config.seed)
+        return sample(found, images, run_config.seed)
+
+    check_packages("An audit")
+    given = open_input(data, split, model, dict(settings), out, options, choose)
+    has_objects = any(one.box or one.mask for one in given.examples)
     config = AuditConfig(run_config, parse_zones(zones, has_objects), keep_records)
-    said: Any = {**settings, "threads": None if in_memory else 1}
-    known = load_model(model, **said)
-    truths = [truth_of(example, known.labels) for example in examples]
-    where = data if Storage(data).remote else os.path.abspath(data)
-    note: dict[str, Any] = {
+    lock = FolderLock(Storage(out), "audit")
+    with contextlib.ExitStack() as refused:
+        refused.push(lock)
+        info = begin_audit(given, config, Storage(out), group or "", options.overwrite)
+        config = replace(config, run=replace(run_config, mask_prob=info.mask_prob))
+        work = Audit(
+            given.examples, given.truths, Storage(out), keep_going=options.keep_going,
+            retries=options.retries, retry_failed=options.retry_failed, lock=lock,
+        )  # fmt: skip
+        pool = None if work.complete else given.pool(config, options)
+        refused.pop_all()
+    notes = (*given.model.notes, *unknown_folders(given.examples, given.truths))
+    most = most_masks(run_config.n_masks, run_config.max_masks)
+    return PreparedAudit(work, pool, most, info.why, notes, lock)
+
+
+def begin_audit(
+    given: BatchInput, config: AuditConfig, out: Storage, group: str, overwrite: bool
+) -> AuditInfo:
+    """Write what the audit is of, or refuse a folder that holds another."""
+    model = given.model
+    own: dict[str, Any] = {
         "format": tables.FORMAT,
         "mcrise": VERSION,
-        "data": f"{where} ({split})",
-        "model": known.identity,
-        "name": str(model) if not in_memory else known.identity,
-        "labels": list(known.labels) if known.labels else None,
-        "kind": known.kind,
+        "data": given.data,
+        "model": model.identity,
+        "name": given.name,
+        "labels": list(model.labels) if model.labels else None,
+        "kind": model.kind,
         "settings": config.to_json(),
-        "collection": digest_of(examples),
-        "images": [example.name for example in examples],
+        "collection": digest_of(given.examples),
+        "images": [example.name for example in given.examples],
     }
-    order = sorted({round(n) for n in np.linspace(0, len(examples) - 1, N_PILOTS)})
-    pilots = [(examples[n], truths[n]) for n in order]
-    group = group or ("group" if any(one.group for one in examples) else "")
-    ownership = Ownership(place, "audit")
-    with contextlib.ExitStack() as refused:
-        refused.callback(ownership.release)
-        claim(place, known, config, pilots, note, group, overwrite)
-        info = tables.read_asked(place)
-        config = replace(config, run=replace(run_config, mask_prob=info.mask_prob))
-        work = Audit(examples, truths, place, keep_going=keep_going, retries=retries,
-                     ownership=ownership)  # fmt: skip
-        pool: WorkerPool | None = None
-        if in_memory:
-            pool = InlinePool(config.worker(known))
-        elif not work.complete:
-            factory = WorkerFactory(str(model), said, config, known.identity)
-            pool = pool_of(factory, workers, ray, timeout)
-        refused.pop_all()
-    notes = (*known.notes, *unknown_folders(examples, truths))
-    return PreparedAudit(work, pool, most_masks(n_masks, max_masks), info.why, notes, ownership)
-
-
-def claim(
-    place: Storage,
-    model: Model,
-    config: AuditConfig,
-    pilots: "Pilots",
-    note: dict[str, Any],
-    group: str,
-    overwrite: bool,
-) -> None:
-    """Write what the audit is of, or refuse a folder that holds another."""
-    if claim_output(place, tables.NOTE, note, OURS, overwrite):
-        settled, sentence = settled_mask_prob(model, config, pilots)
+    n_images = len(given.examples)
+    chosen = sorted({round(n) for n in np.linspace(0, n_images - 1, N_PILOTS)})
+    pilots = [(given.examples[n], given.truths[n]) for n in chosen]
+    if claim_folder(out, "audit", own, Audit.output_files, overwrite):
+        mask_prob, sentence = choose_mask_prob(model, config, pilots)
         shown = config.run.plan(np.zeros((64, 64, 3), np.uint8)).fills
         more = {
             "fills": [fill.name for fill in shown],
             "basics": list(BASICS),
-            "group": group,
-            "chosen": {"mask_prob": settled, "sentence": sentence},
-            "answer": answer_of(model, pilots),
+            "group": group or ("group" if any(one.group for one in given.examples) else ""),
+            "chosen": {"mask_prob": mask_prob, "sentence": sentence},
+            "answer": first_answer(given, pilots)[1],
         }
-        write(place / tables.NOTE, (json.dumps({**note, **more}, indent=1) + "\n").encode())
+        write(out / tables.NOTE, (json.dumps({**own, **more}, indent=1) + "\n").encode())
     elif not model.origin.digest:  # a callable's name may be that of another one
-        recognise(model, pilots, place)
+        known, (image, now) = tables.read_answer(out), first_answer(given, pilots)
+        if known and now and not same_model(known, now, given.score_range(now)):
+            raise given.other_model(out, "audit", image)
+    return tables.read_asked(out)
+
+
+def first_answer(given: BatchInput, pilots: Pilots) -> tuple[str, list[float] | None]:
+    """The scores of the first image that the model can be asked about, and its name."""
+    for example, _ in pilots:
+        with contextlib.suppress(McriseError):
+            return example.name, given.answer(example)
+    return "", None
 
 
 def write_pages(out: Storage, notes: Sequence[str]) -> list[str]:
@@ -316,7 +297,7 @@ def write_pages(out: Storage, notes: Sequence[str]) -> list[str]:
     lines = [*summary(info, stats), *(f"Note: {note}." for note in notes)]
     if failed := tables.read_failed(out):
         lines += ["", f"{len(failed)} of {info.n_images} images failed and are left out:"]
-        lines += [f"- {row['name']}: {row['error']}" for row in failed[:MOST_TOLD]]
+        lines += [f"- {row['name']}: {row['error']}" for row in failed[:MOST_LISTED]]
     write_stats(out, stats)
     write(out / "summary.md", ("\n".join(lines) + "\n").encode())
     write(out / html.FILE, html.render(out).encode())
@@ -326,29 +307,13 @@ def write_pages(out: Storage, notes: Sequence[str]) -> list[str]:
 # ---- which images
 
 
-def some_of_each(examples: Sequence[Example], most: int | None, seed: int) -> list[Example]:
-    """At most so many of each label, at random, the same for the same seed."""
-    if most is None:
-        return list(examples)
-    if most < 1:
-        raise InputError(f"{most} images of a class were asked for, but at least 1 is needed.")
-    taken: Counter[str | None] = Counter()
-    chosen = []
-    for n in np.random.default_rng(seed).permutation(len(examples)).tolist():
-        label = examples[n].label
-        taken[label] += 1
-        if taken[label] <= most:
-            chosen.append(n)
-    return [examples[n] for n in sorted(chosen)]
-
-
 def unknown_folders(examples: Sequence[Example], truths: Sequence[int | None]) -> list[str]:
     """That the truth of some images is not known, though they lie in folders that have names."""
     pairs = zip(examples, truths, strict=True)
     lost = Counter(one.label for one, truth in pairs if one.label is not None and truth is None)
     if not lost:
         return []
-    named = join([repr(label) for label, _ in lost.most_common(MOST_TOLD)], "and")
+    named = join([repr(label) for label, _ in lost.most_common(MOST_LISTED)], "and")
     return [f"{lost.total()} images lie in folders that no class is named after ({named:.200})"]
 
 
@@ -361,82 +326,7 @@ def digest_of(examples: Sequence[Example]) -> str:
     return content.hexdigest()[:16]
 
 
-# ---- one mask_prob for all, and what it all costs
-
-
-Pilots = Sequence[tuple[Example, int | None]]
-
-
-def settled_mask_prob(model: Model, config: AuditConfig, pilots: Pilots) -> tuple[float, str]:
-    """Choose by the pilot's rule, with the mean over a few images; and why, in a sentence."""
-    if config.run.mask_prob != "auto":
-        return config.run.mask_prob, ""
-    explanations = [
-        (explanation, explanation.resolve(truth))
-        for explanation, truth in begun(model, config, pilots)
-    ]
-
-    def share_left(mask_prob: float) -> float:
-        shares = []
-        for explanation, target in explanations:
-            level, height, decides = standing(explanation.untouched, explanation.kind, target)
-            scores = explanation.scores[0]
-            if mask_prob != explanation.plan.mask_prob:
-                painted = replace(explanation, plan=replace(explanation.plan, mask_prob=mask_prob))
-                scores = first_chunk(model, painted)
-            column = scores[:, decides].astype(np.float64)
-            shares.append((float(column.mean()) - level) / height)
-        return float(np.mean(shares))
-
-    if not explanations:
-        return FIRST_TRY, ""  # what is wrong with them is told when their turn comes
-    best, left = settle(share_left)
-    told = [f"{share:.2f} at {tried:g}" for tried, share in left.items() if tried != best]
-    others = f" ({', '.join(told)})" if told else ""
-    return best, (
-        f"mask_prob {best:g} for all images: on {len(explanations)} of them scores keep "
-        f"{left[best]:.2f} on average under masks{others}"
-    )
-
-
-def begun(
-    model: Model, config: AuditConfig, pilots: Pilots
-) -> Iterator[tuple[Explanation, int | None]]:
-    """Records of those images that the model can be asked about, with their first chunk."""
-    usual = replace(config, run=replace(config.run, mask_prob=FIRST_TRY))
-    for example, truth in pilots:
-        with contextlib.suppress(McriseError):
-            view = model.view(read_image(example.path))
-            explanation = begin(view, model, usual.brief_of(example.name, truth))
-            explanation.add(0, first_chunk(model, explanation))
-            yield explanation, truth
-
-
-def answer_of(model: Model, pilots: Pilots) -> list[float] | None:
-    """What the model says of the first image that it can be asked about."""
-    for example, _ in pilots:
-        with contextlib.suppress(McriseError):
-            view = model.view(read_image(example.path))
-            return [float(score) for score in model(view.pixels[None])[0]]
-    return None
-
-
-def recognise(model: Model, pilots: Pilots, place: Storage) -> None:
-    """Refuse a model that does not answer as the one that an audit is of."""
-    before = tables.read_answer(place)
-    now = answer_of(model, pilots)
-    if before is None or now is None:
-        return
-    if len(now) != len(before) or not np.allclose(now, before, rtol=1e-3, atol=ALIKE):
-        raise InputError(
-            f"{place.path} holds an audit by another model of the name {model.identity!r}, which "
-            "answers otherwise: choose another --out, or --overwrite it."
-        )
-
-
-def first_chunk(model: Model, explanation: Explanation) -> NDArray[np.float32]:
-    canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
-    return chunk_scores(model, canvas, buffer_of(canvas, explanation.batch_size), explanation, 0)
+# ---- what it costs
 
 
 def spoken(seconds: float) -> str:

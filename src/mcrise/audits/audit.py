@@ -1,42 +1,41 @@
-"""An audit: its images are handed out and measured, then what classes have in common is tried.
+"""An audit: its images are measured, then what classes have in common is confirmed by repainting.
 
-An image that is finished is written down at once, so that an audit killed at any moment goes on
-where it was. First every image is measured by itself. What then stands out in the mean maps of half
-of a class is painted in images of the other half. In memory are the images of one class at most.
+First every image is measured by itself. What then stands out in the mean maps of half of a class is
+painted in images of the other half. Each answer is a piece, a file in the folder `pieces`; tables
+are made of the pieces. In memory are the images of one class at most.
 """
 
-import io
 import json
 import re
 import zipfile
-from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..batch.datasets import Example
-from ..batch.lock import Ownership
+from ..batch.engine import Batch
+from ..batch.folder import FolderLock, damaged, json_line, write
 from ..batch.storage import Storage, read_all
+from ..batch.tables import Row, in_parts, parquet
 from ..batch.work import Failure
-from ..errors import McriseError
-from ..studies.study import write
 from . import tables
 from .confirmation import regions_to_try
-from .measure import ImageMeasurement, Task, Tries
+from .measure import ImageMeasurement, Repainted, Task
 from .schema import DONE
 
-LOOK, FAILED, TRIED = ".npz", ".failed.json", ".tried.json"  # kinds of pieces
-# What an audit writes: all that --overwrite removes.
-OURS = re.compile(
-    r"pieces/\d{6,}(\.npz|\.failed\.json|\.tried\.json)|records/\d{6,}\.npz|"
-    r"(images|findings|maps|attempts)/class=-?\d+/part-\d{5,}\.parquet|"
-    r"failed\.parquet|done\.json|audit\.(json|html)|figures\.json|summary\.md"
-)
+MEASURED, FAILED, CONFIRMED = ".npz", ".failed.json", ".confirmed.json"  # kinds of pieces
 
 
-class Audit:
+class Audit(Batch[Task]):
     """The images of an audit, which of them are done, and the tasks that are left."""
+
+    what = "audit"
+    output_files = re.compile(
+        r"pieces/\d{6,}(\.npz|\.failed\.json|\.confirmed\.json)|records/\d{6,}\.npz|"
+        r"(images|findings|maps|attempts)/class=-?\d+/part-\d{5,}\.parquet|"
+        r"failed\.parquet|(done|status|figures)\.json|audit\.(json|html)|summary\.md"
+    )
 
     def __init__(
         self,
@@ -46,221 +45,197 @@ class Audit:
         *,
         keep_going: bool = False,
         retries: int = 0,
-        ownership: Ownership | None = None,
+        retry_failed: bool = False,
+        lock: FolderLock | None = None,
     ) -> None:
-        self.ownership = ownership
-        self.examples, self.truths, self.out = examples, truths, out
-        self.keep_going, self.retries = keep_going, retries
-        self.info = tables.read_asked(out)
-        self.complete = (out / DONE).exists()
-        self.done, self.failed, self.tried = set[int](), set[int](), set[int]()
-        for file in (out / "pieces").files():
-            number, dot, kind = file.name.partition(".")
-            if number.isdecimal() and int(number) < len(examples):
-                {LOOK: self.done, FAILED: self.failed, TRIED: self.tried}.get(
-                    dot + kind, set[int]()
-                ).add(int(number))
-        self.failed -= self.done
-        self.done |= self.failed
-        if self.complete:
-            self.done = set(range(len(examples)))
-            self.failed = {row["image"] for row in tables.read_failed(out)}
-        self.again: deque[Task] = deque()
-        self.waits: set[int] = set()  # images in work
-        self.tries: Counter[int] = Counter()
-        self.trying = False  # all are measured
+        super().__init__(examples, out, keep_going=keep_going, retries=retries, lock=lock)
+        self.truths, self.info = truths, tables.read_asked(out)
+        self.finished = (out / DONE).exists()
+        if retry_failed:
+            self.forget_failed()
+        measured, failed = self.pieces(MEASURED), self.pieces(FAILED)
+        self.confirmed = self.pieces(CONFIRMED)
+        if self.finished:
+            failed = {row["image"] for row in tables.read_failed(out)}
+            measured = set(range(len(examples))) - failed
+        self.resume(measured | failed, failed - measured)
+        self.confirming = False  # all are measured
+        self.lost = False  # whether an image could not be repainted
         self.n_masks: int | None = None  # of the image measured last
-        self.tasks: Iterator[Task] = (
-            Task(n, examples[n], truths[n]) for n in range(len(examples)) if n not in self.done
-        )
 
     @property
-    def n_failed(self) -> int:
-        return len(self.failed)
+    def complete(self) -> bool:
+        return self.finished
 
     @property
-    def counted(self) -> tuple[int, str]:
-        if self.trying:
-            return len(self.tried), "what classes have in common, tried in"
+    def stage(self) -> tuple[int, str]:
+        if self.confirming:
+            return len(self.confirmed), "findings of classes, confirmed in"
         return len(self.done), "images"
 
     # ---- tasks
 
-    def next_task(self) -> Task | None:
-        """A task that can be done now; None: all that is left waits for answers."""
-        task = self.again.popleft() if self.again else next(self.tasks, None)
-        if task is not None:
-            self.waits.add(task.image)
-        elif not self.waits:
-            self.advance()
-            return None if self.complete else self.next_task()
-        return task
-
-    def advance(self) -> None:
-        """Go from measuring to trying, and from that to the end."""
-        if not self.trying:
-            self.trying = True
-            self.tries.clear()
-            self.write_tables()
-            self.tasks = self.trials()
-        else:
-            self.write_attempts()
-            note = {"images": len(self.examples), "failed": self.n_failed}
-            write(self.out / DONE, (json.dumps(note) + "\n").encode())
-            self.complete = True
-
-    def trials(self) -> Iterator[Task]:
-        """What was found in half of a class, for images of the other half."""
+    def tasks(self) -> Iterator[Task | None]:
+        """Measure every image; then paint what stands out in half of a class in the other half."""
+        for image in range(len(self.examples)):
+            if image not in self.done:
+                yield Task(image, self.examples[image], self.truths[image])
+        yield None
+        self.write_tables()
+        self.confirming = True
         for class_data in tables.read_classes(self.out):
-            confirmations = regions_to_try(class_data, self.info, self.info.seed)
-            for image in sorted({one.image for one in confirmations} - self.tried):
-                own = {one.key: one for one in confirmations if one.image == image}
+            regions = regions_to_try(class_data, self.info, self.info.seed)
+            for image in sorted({one.image for one in regions} - self.confirmed):
+                own = {one.key: one for one in regions if one.image == image}
                 yield Task(image, self.examples[image], self.truths[image], tuple(own.values()))
+        yield None
+        self.write_attempts()
+        write(self.out / DONE, json_line({"images": len(self.examples), "failed": self.n_failed}))
+        self.finished = True
 
-    def take(self, task: Task, answer: ImageMeasurement | Tries | Failure) -> None:
-        """Take the answer of a task, or hear that it has none."""
-        if self.ownership is not None:
-            self.ownership.check()  # before anything is written
-        self.waits.discard(task.image)
-        if isinstance(answer, Failure):
-            self.tries[task.image] += 1
-            if not answer.final and self.tries[task.image] <= self.retries:
-                self.again.append(task)
-            else:
-                self.fail(task, answer)
-        elif isinstance(answer, ImageMeasurement):
-            if answer.explanation is not None:
-                write(self.out / f"records/{task.image:06d}.npz", answer.explanation)
-            write(self.piece(task.image, LOOK), packed(answer))
-            self.done.add(task.image)
-            self.n_masks = answer.facts["n_masks"]
-        else:
-            self.keep_tries(task, answer)
+    def accept(self, task: Task, answer: ImageMeasurement | Repainted) -> tuple[Task, ...]:
+        if isinstance(answer, Repainted):
+            self.write_confirmed(task, answer)
+            return ()
+        if answer.explanation is not None:
+            write(self.out / f"records/{task.image:06d}.npz", answer.explanation)
+        write(self.piece(task.image, MEASURED), answer.to_bytes())
+        self.done.add(task.image)
+        self.n_masks = answer.facts["n_masks"]
+        return ()
 
-    def keep_tries(self, task: Task, tries: Tries | None) -> None:
+    def give_up(self, task: Task, failure: Failure) -> None:
+        """Leave an image out; one that is measured is only not repainted."""
+        if task.confirmations is not None:
+            self.lost = True
+            self.write_confirmed(task, None)
+            return
+        write(self.piece(task.image, FAILED), json_line({"error": failure.reason}))
+        self.failed.add(task.image)
+        self.done.add(task.image)
+
+    def write_confirmed(self, task: Task, answer: Repainted | None) -> None:
         rows = []
-        if tries is not None:
+        if answer is not None:
             rows = [
-                {"image": task.image, "key": key, "before": tries.before, "after": after,
-                 "predicted": predicted, "was": tries.was, "controls": controls}
-                for key, (after, predicted, controls) in tries.after.items()
+                {"image": task.image, "key": key, "before": answer.before, "after": after,
+                 "predicted": predicted, "prediction_before": answer.prediction_before,
+                 "controls": controls}
+                for key, (after, predicted, controls) in answer.after.items()
             ]  # fmt: skip
         assert task.confirmations
         content = {"target": task.confirmations[0].target, "rows": rows}
-        write(self.piece(task.image, TRIED), (json.dumps(content) + "\n").encode())
-        self.tried.add(task.image)
+        write(self.piece(task.image, CONFIRMED), json_line(content))
+        self.confirmed.add(task.image)
 
-    def fail(self, task: Task, failure: Failure) -> None:
-        """Give an image up, or the audit."""
-        name = self.examples[task.image].name
-        if not self.keep_going:
-            raise failure.kind(
-                f"{name}: {failure.reason.rstrip('.')}. {len(self.done)} of {len(self.examples)} "
-                f"images are finished and kept in {self.out.path}; --keep-going skips such images."
-            )
-        if task.confirmations is not None:
-            self.keep_tries(task, None)
+    # ---- trying again what failed
+
+    def forget_failed(self) -> None:
+        """Remove what depends on images that failed, so that they are tried again.
+
+        A finished audit keeps its pieces where something failed. In this order a kill in between
+        leaves an audit that goes on.
+        """
+        if not self.pieces(FAILED) and not (self.finished and self.pieces(MEASURED)):
             return
-        content = {"error": failure.reason}
-        write(self.piece(task.image, FAILED), (json.dumps(content) + "\n").encode())
-        self.failed.add(task.image)
-        self.done.add(task.image)
+        (self.out / DONE).remove()
+        self.finished = False
+        kinds = (CONFIRMED, FAILED)
+        confirmed, failed = ([self.piece(n, kind) for n in self.pieces(kind)] for kind in kinds)
+        attempts = (self.out / "attempts").find("class=*/part-*.parquet")
+        for file in (*confirmed, *attempts, self.out / "failed.parquet", *failed):
+            file.remove()
 
     # ---- pieces and tables
 
     def piece(self, image: int, kind: str) -> Storage:
         return self.out / f"pieces/{image:06d}{kind}"
 
+    def pieces(self, kind: str) -> set[int]:
+        """The images that have a piece of a kind."""
+        names = [file.name.partition(".") for file in (self.out / "pieces").files()]
+        numbers = {int(number) for number, dot, end in names
+                   if dot + end == kind and number.isdecimal()}  # fmt: skip
+        return {image for image in numbers if image < len(self.examples)}
+
     def write_tables(self) -> None:
         """Make tables of the pieces, class by class."""
-        looked = sorted(self.done - self.failed)
+        measured = sorted(self.done - self.failed)
         classes: dict[int, list[int]] = {}
-        for image, look in zip(looked, self.class_data(looked), strict=True):
-            classes.setdefault(look.facts["target"], []).append(image)
+        for image, one in zip(measured, self.measurements(measured), strict=True):
+            classes.setdefault(one.facts["target"], []).append(image)
         for target, images in sorted(classes.items()):
-            pairs = zip(images, self.class_data(images), strict=True)
-            for number, part in enumerate(tables.in_parts(pairs)):
+            pairs = zip(images, self.measurements(images), strict=True)
+            for number, part in enumerate(in_parts(pairs, tables.PART)):
                 place = f"class={target}/part-{number:05d}.parquet"
-                kinds: dict[str, tuple[dict[str, str], list[tables.Row]]] = {
+                kinds: dict[str, tuple[dict[str, str], list[Row]]] = {
                     "images": (tables.IMAGES, [self.image_row(*pair) for pair in part]),
-                    "findings": (tables.FINDINGS, [r for p in part for r in self.rows(*p)]),
+                    "findings": (tables.FINDINGS, [r for p in part for r in self.finding_rows(*p)]),
                     "maps": (tables.MAPS, [row for pair in part for row in map_rows(*pair)]),
                 }
                 for name, (columns, rows) in kinds.items():
-                    write(self.out / f"{name}/{place}", tables.parquet(rows, columns))
+                    write(self.out / f"{name}/{place}", parquet(rows, columns))
         if self.failed:
             rows = [
                 {"image": image, "name": self.examples[image].name,
                  **json.loads(self.piece(image, FAILED).read_text())}
                 for image in sorted(self.failed)
             ]  # fmt: skip
-            write(self.out / "failed.parquet", tables.parquet(rows, tables.FAILED))
+            write(self.out / "failed.parquet", parquet(rows, tables.FAILED))
 
-    def class_data(self, images: Sequence[int]) -> Iterator[ImageMeasurement]:
-        for file, content in read_all([self.piece(image, LOOK) for image in images]):
+    def measurements(self, images: Sequence[int]) -> Iterator[ImageMeasurement]:
+        for file, content in read_all([self.piece(image, MEASURED) for image in images]):
             try:
-                yield unpacked(content)
+                yield ImageMeasurement.from_bytes(content)
             except (ValueError, LookupError, OSError, zipfile.BadZipFile):
-                raise McriseError(
-                    f"{file.path} is damaged: remove it, and the same command does its image again."
-                ) from None
+                raise damaged(file) from None
 
-    def image_row(self, image: int, look: ImageMeasurement) -> tables.Row:
+    def image_row(self, image: int, measured: ImageMeasurement) -> Row:
         example, truth = self.examples[image], self.truths[image]
-        return {
-            **look.facts,
-            **{
-                name: look.arrays[name].ravel()
-                for name in (
-                    "zone_energy",
-                    "zone_effect",
-                    "own_share",
-                    "own_effect",
-                    "outer_after",
-                    "outer_said",
-                )
-            },
-            "image": image,
-            "name": example.name,
-            "group": example.group,
-            "truth": truth,
-            "label": self.label(truth),
-            "predicted_label": self.label(look.facts["predicted"]),
-            **{
-                name: look.arrays[name].tobytes()
-                for name in ("pixels", "thumbnail", "outer_region")
-            },
-        }
+        return tables.stored_row(
+            {
+                **measured.facts,
+                **measured.arrays,
+                "image": image,
+                "name": example.name,
+                "group": example.group,
+                "truth": truth,
+                "label": self.label(truth),
+                "predicted_label": self.label(measured.facts["predicted"]),
+            }
+        )
 
-    def rows(self, image: int, look: ImageMeasurement) -> list[tables.Row]:
-        """Of the findings of an image."""
-        return [{**row, "image": image, "name": self.examples[image].name} for row in look.findings]
+    def finding_rows(self, image: int, measured: ImageMeasurement) -> list[Row]:
+        name = self.examples[image].name
+        return [{**row, "image": image, "name": name} for row in measured.findings]
 
     def label(self, target: int | None) -> str | None:
         return None if target is None else self.info.label(target)
 
     def write_attempts(self) -> None:
-        """Make a table of what was tried."""
-        classes: dict[int, list[tables.Row]] = {}
-        files = [self.piece(image, TRIED) for image in sorted(self.tried)]
+        """Make a table of what came of repainting."""
+        classes: dict[int, list[Row]] = {}
+        files = [self.piece(image, CONFIRMED) for image in sorted(self.confirmed)]
         for _, content in read_all(files):
             one = json.loads(content)
             classes.setdefault(one["target"], []).extend(one["rows"])
         for target, rows in sorted(classes.items()):
             place = f"attempts/class={target}/part-00000.parquet"
-            write(self.out / place, tables.parquet(rows, tables.ATTEMPTS))
+            write(self.out / place, parquet(rows, tables.ATTEMPTS))
 
     def tidy(self) -> None:
-        """Remove the pieces, now that there are tables."""
+        """Remove the pieces, now that there are tables, unless something may be tried again."""
+        if self.failed or self.lost:
+            return
         for file in (self.out / "pieces").files():
-            if OURS.fullmatch(file.relative_to(self.out)):
+            if self.output_files.fullmatch(file.relative_to(self.out)):
                 file.remove()
 
 
-def map_rows(image: int, look: ImageMeasurement) -> list[tables.Row]:
+def map_rows(image: int, measured: ImageMeasurement) -> list[Row]:
     """Of the class, and of the predicted one where that is another."""
-    targets = dict.fromkeys((look.facts["target"], look.facts["predicted"]))
-    arrays = look.arrays
+    targets = dict.fromkeys((measured.facts["target"], measured.facts["predicted"]))
+    arrays = measured.arrays
     rows = [
         {"image": image, "target": target, "values": flat(values), "errors": flat(errors)}
         for target, values, errors in zip(targets, arrays["maps"], arrays["errors"], strict=True)
@@ -271,18 +246,3 @@ def map_rows(image: int, look: ImageMeasurement) -> list[tables.Row]:
 
 def flat(half: NDArray[np.float16]) -> NDArray[np.float32]:
     return half.astype(np.float32).ravel()
-
-
-def packed(look: ImageMeasurement) -> bytes:
-    """A look as a file, but for its record."""
-    meta = json.dumps({"facts": look.facts, "findings": look.findings}).encode()
-    out = io.BytesIO()
-    np.savez(out, **look.arrays, meta=np.frombuffer(meta, np.uint8))  # type: ignore[arg-type]
-    return out.getvalue()
-
-
-def unpacked(content: bytes) -> ImageMeasurement:
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        meta = json.loads(arrays["meta"].tobytes())
-        rest = {name: arrays[name] for name in arrays.files if name != "meta"}
-    return ImageMeasurement(meta["facts"], meta["findings"], rest)

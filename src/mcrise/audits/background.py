@@ -36,7 +36,7 @@ class BackgroundEffect(ArrayEq):
     zone: str
     change: dict[str, Estimate]  # of the score
     flipped: dict[str, Estimate]  # share of decisions changed
-    flips: Estimate | None  # share of decisions that one fill or another changes
+    flip_rate: Estimate | None  # share of decisions that one fill or another changes
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "BackgroundEffect":
@@ -46,8 +46,8 @@ class BackgroundEffect(ArrayEq):
             }
             for name in ("change", "flipped")
         }
-        flips = Estimate.from_json(data["flips"]) if data["flips"] else None
-        return cls(text(data["zone"]), **tables, flips=flips)
+        flip_rate = Estimate.from_json(data["flip_rate"]) if data["flip_rate"] else None
+        return cls(text(data["zone"]), **tables, flip_rate=flip_rate)
 
     @property
     def worst(self) -> str:
@@ -69,11 +69,15 @@ class BackgroundData(ArrayEq):
 
 def painted(class_data: ClassData) -> BackgroundData | None:
     """None where nothing lies outside, or it was not painted."""
-    zone = next((zone for zone in OUTER if zone in class_data.outer), None)
-    if zone is None or class_data.outer_after is None or class_data.outer_said is None:
+    zone = next((zone for zone in OUTER if zone in class_data.background_zone), None)
+    if (
+        zone is None
+        or class_data.background_score is None
+        or class_data.background_prediction is None
+    ):
         return None
-    have = np.array([one == zone for one in class_data.outer])
-    after, said = class_data.outer_after[have], class_data.outer_said[have]
+    have = np.array([one == zone for one in class_data.background_zone])
+    after, said = class_data.background_score[have], class_data.background_prediction[have]
     score = after[:, -1]
     flips = said[:, :-1] != said[:, -1:]
     return BackgroundData(
@@ -81,7 +85,7 @@ def painted(class_data: ClassData) -> BackgroundData | None:
     )
 
 
-def outer_flips(class_data: ClassData) -> tuple[BoolArray, BoolArray]:
+def background_flips(class_data: ClassData) -> tuple[BoolArray, BoolArray]:
     """Whether any fill changes the decision of an image (n,), and in which ones that was tried."""
     any_fill, have = np.zeros((2, len(class_data)), bool)
     if shown := painted(class_data):
@@ -90,7 +94,7 @@ def outer_flips(class_data: ClassData) -> tuple[BoolArray, BoolArray]:
     return any_fill, have
 
 
-def outer_figures(class_data: ClassData, info: AuditInfo) -> BackgroundEffect | None:
+def background_effect(class_data: ClassData, info: AuditInfo) -> BackgroundEffect | None:
     """None where nothing lies outside, or it was not painted."""
     shown = painted(class_data)
     if shown is None:
@@ -100,11 +104,11 @@ def outer_figures(class_data: ClassData, info: AuditInfo) -> BackgroundEffect | 
         by, often = mean(shown.moved[:, k], shown.group), share(shown.flips[:, k], shown.group)
         if by and often:
             change[name], flipped[name] = by, often
-    flips, have = outer_flips(class_data)
+    flips, have = background_flips(class_data)
     return BackgroundEffect(shown.zone, change, flipped, share(flips[have], shown.group))
 
 
-def outer_finding(class_data: ClassData, info: AuditInfo, seed: int) -> ClassFinding | None:
+def background_finding(class_data: ClassData, info: AuditInfo, seed: int) -> ClassFinding | None:
     """That a class depends on what lies outside: painting it changes decisions or half the score.
 
     Painting so much of an image moves most scores somewhat. That it lowers the score comes first.
@@ -140,8 +144,8 @@ def finding_of(
     fill = int((sign * np.array([effect.value for effect in effects])).argmax())
     color, color_share = own_color(class_data, shown.have)
     region = np.zeros((info.raster, info.raster), bool)
-    if class_data.outer_region is not None:
-        region = class_data.outer_region[shown.have].mean(axis=0) >= 0.5
+    if class_data.background_region is not None:
+        region = class_data.background_region[shown.have].mean(axis=0) >= 0.5
     return ClassFinding(
         target=class_data.target,
         fill=fill,
@@ -166,12 +170,12 @@ def finding_of(
 
 def own_color(class_data: ClassData, have: BoolArray) -> tuple[str, float]:
     """The basic color that what lies outside has in most images, on average over its pixels."""
-    if class_data.pixels is None or class_data.outer_region is None:
+    if class_data.pixels is None or class_data.background_region is None:
         return "", 0.0
     colors = [
         pixels[region].mean(axis=0) if region.any() else pixels.mean(axis=(0, 1))
         for pixels, region in zip(
-            class_data.pixels[have], class_data.outer_region[have], strict=True
+            class_data.pixels[have], class_data.background_region[have], strict=True
         )
     ]
     codes = basic_colors(np.rint(colors).astype(np.uint8)[:, None]).ravel().tolist()
@@ -179,7 +183,7 @@ def own_color(class_data: ClassData, have: BoolArray) -> tuple[str, float]:
     return (BASICS[code] if times >= MOSTLY * len(codes) else ""), times / len(codes)
 
 
-def outer_sentence(finding: ClassFinding, info: AuditInfo) -> str:
+def background_sentence(finding: ClassFinding, info: AuditInfo) -> str:
     """What painting it came to."""
     change, control, flipped = finding.change, finding.control, finding.flipped
     assert change is not None

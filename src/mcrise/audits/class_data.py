@@ -1,11 +1,12 @@
-"""Looks: what was measured of the images of a class, as arrays, and what was asked.
+"""What was measured of the images of a class, as arrays, and what the audit was asked for.
 
-All figures of an audit are functions of these, so they can be made anew at any time without the
-model. n images, K fills, R rows and columns of the raster, Z zones, B basic colors.
+All figures of an audit are functions of these, so they can be made again at any time without the
+model. Each array says by `stored` how it lies in the tables: `tables.py` writes and reads it by
+that alone. n images, K fills, R rows and columns of the raster, Z zones, B basic colors.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,41 +57,85 @@ class AuditInfo:
         return down, across
 
 
+# ---- what is stored of an image
+
+
+@dataclass(frozen=True)
+class Column:
+    """How the value of an image lies in a table."""
+
+    kind: str  # of Parquet
+    shape: tuple[str | int, ...] = ()  # of a list or of bytes; by names of sizes such as "fills"
+    name: str = ""  # empty: that of the array
+    table: Literal["images", "maps"] = "images"
+    bits: bool = False  # of bytes: each is eight places
+
+
+def stored(
+    kind: str,
+    *shape: str | int,
+    name: str = "",
+    table: Literal["images", "maps"] = "images",
+    bits: bool = False,
+) -> Column:
+    return Column(kind, shape, name, table, bits)
+
+
+MAP = ("list<float32>", "fills", "raster", "raster")
+REGION = ("binary", "raster", "raster")
+
+
 @dataclass(frozen=True, eq=False)
 class ClassData(ArrayEq):
     """The images of one class, in the collection's order, and the maps of that class's score.
 
-    An image's class is its truth where the collection knows it, else the prediction. A map value is
-    what it is everywhere: positive where painting raises the score. Energies are products of two
-    maps from disjoint halves of the masks, so that their noise is no signal on average.
+    An image's class is its true class where the collection knows it, else the prediction. A map
+    value is positive where painting raises the score. Energies are products of two maps from
+    disjoint halves of the masks, so that their noise is no signal on average.
     """
 
     target: int  # the class
-    image: IntArray  # (n,) number in the audit
-    names: tuple[str, ...]  # (n,)
-    group: IntArray  # (n,) code of what belongs together; its own number where there is no group
-    truth: IntArray  # (n,), -1: unknown
-    predicted: IntArray  # (n,)
-    score: FloatArray  # (n,) of the class, untouched
-    maps: FloatArray  # (n, K, R, R) `centered`
-    errors: FloatArray  # (n, K, R, R) standard errors
-    presence: FloatArray  # (n,) energy of T, the mean over fills: mean over places of T_a * T_b
-    color: FloatArray  # (n,) energy of C_k = S_k - T: mean over fills and places of C_ka * C_kb
-    zone_energy: FloatArray  # (n, Z) of S_k, its sum over the zone over the pixels of the image
-    zone_effect: FloatArray  # (n, Z, K) mean of S_k over the zone; NaN where it has no pixel
-    own_share: FloatArray  # (n, B) of the pixels that have this basic color
-    own_effect: FloatArray  # (n, B, K) mean of S_k over them; NaN where there are none
-    gray: IntArray  # (n,) predicted classes: of the image in gray
-    hue120: IntArray  # with hues turned by 120 degrees
-    hue240: IntArray  # and by 240
-    flip: tuple[str | None, ...]  # (n,) kind of claim of the smallest repaint that flips it
-    righted: tuple[str | None, ...]  # (n,) of wrong ones: kind of claim whose repaint rights it
-    ranks: FloatArray | None = None  # (n, K, R, R) maps of the ranks of scores, in 0..1
-    pixels: NDArray[np.uint8] | None = None  # (n, R, R, 3) the image, averaged onto the raster
-    outer: tuple[str | None, ...] = ()  # (n,) the zone that was painted over as a whole
-    outer_after: FloatArray | None = None  # (n, K + 2) score: by fill, in its mean, untouched
-    outer_said: IntArray | None = None  # (n, K + 2) predicted classes
-    outer_region: BoolArray | None = None  # (n, R, R)
+    image: Annotated[IntArray, stored("int64")]  # (n,) number in the audit
+    names: Annotated[tuple[str, ...], stored("string", name="name")]  # (n,)
+    # (n,) code of what belongs together; the image's number where there is no group
+    group: Annotated[IntArray, stored("string")]
+    truth: Annotated[IntArray, stored("int64")]  # (n,), -1: unknown
+    predicted: Annotated[IntArray, stored("int64")]  # (n,)
+    score: Annotated[FloatArray, stored("float64")]  # (n,) of the class, untouched
+    gray: Annotated[IntArray, stored("int64")]  # (n,) predicted classes: of the image in gray
+    hue120: Annotated[IntArray, stored("int64")]  # with hues turned by 120 degrees
+    hue240: Annotated[IntArray, stored("int64")]  # and by 240
+    # (n,) energy of T, the mean over fills: mean over places of T_a * T_b
+    presence_energy: Annotated[FloatArray, stored("float64")]
+    # (n,) energy of C_k = S_k - T: mean over fills and places of C_ka * C_kb
+    color_energy: Annotated[FloatArray, stored("float64")]
+    # (n, Z) of S_k, its sum over the zone over the pixels of the image
+    zone_energy: Annotated[FloatArray, stored("list<float64>", "zones")]
+    # (n, Z, K) mean of S_k over the zone; NaN where it has no pixel
+    zone_effect: Annotated[FloatArray, stored("list<float64>", "zones", "fills")]
+    # (n, B) share of the pixels that have this basic color
+    color_area: Annotated[FloatArray, stored("list<float64>", "basics")]
+    # (n, B, K) mean of S_k over them; NaN where there are none
+    color_area_effect: Annotated[FloatArray, stored("list<float64>", "basics", "fills")]
+    # (n,) kind of claim of the smallest repaint that changes the decision
+    counterfactual_kind: Annotated[tuple[str | None, ...], stored("string")]
+    # (n,) of wrong ones: kind of claim whose repaint corrects it
+    corrected_by: Annotated[tuple[str | None, ...], stored("string")]
+    # (n, K, R, R) `centered`, and standard errors
+    maps: Annotated[FloatArray, stored(*MAP, name="values", table="maps")]
+    errors: Annotated[FloatArray, stored(*MAP, table="maps")]
+    # (n, K, R, R) maps of the ranks of scores, in 0..1
+    ranks: Annotated[FloatArray | None, stored(*MAP, table="maps")] = None
+    # (n, R, R, 3) the image, averaged onto the raster
+    pixels: Annotated[NDArray[np.uint8] | None, stored("binary", "raster", "raster", 3)] = None
+    # (n,) the zone that was painted as a whole
+    background_zone: Annotated[tuple[str | None, ...], stored("string")] = ()
+    # (n, K + 2) score then: by fill, in its mean color, untouched
+    background_score: Annotated[FloatArray | None, stored("list<float64>", "fills + 2")] = None
+    # (n, K + 2) predicted classes
+    background_prediction: Annotated[IntArray | None, stored("list<int64>", "fills + 2")] = None
+    # (n, R, R) where that is
+    background_region: Annotated[BoolArray | None, stored(*REGION, bits=True)] = None
 
     def __len__(self) -> int:
         return len(self.image)
@@ -114,3 +159,11 @@ class ClassData(ArrayEq):
         that is as likely as its opposite.
         """
         return self.maps if self.ranks is None else self.ranks
+
+
+# By the name of the array.
+STORED: dict[str, Column] = {
+    name: replace(column, name=column.name or name)
+    for name, hint in get_type_hints(ClassData, include_extras=True).items()
+    for column in getattr(hint, "__metadata__", ())
+}

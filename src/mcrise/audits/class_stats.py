@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .._util.array_eq import ArrayEq
 from .._util.validation import number, text, whole
 from ..batch.storage import Storage
-from .background import BackgroundEffect, outer_figures, outer_finding, outer_sentence
+from .background import BackgroundEffect, background_effect, background_finding, background_sentence
 from .class_data import AuditInfo, BoolArray, ClassData, FloatArray, IntArray
 from .class_findings import (
     ClassFinding,
@@ -61,40 +61,45 @@ class ClassStats(ArrayEq):
     n: int  # images
     n_groups: int
     accuracy: Estimate | None  # None: no truth is known
-    gray: Estimate | None  # share decided as this class in gray; None: not measured
-    hue120: Estimate | None
-    hue240: Estimate | None
+    accuracy_gray: Estimate | None  # share decided as this class in gray; None: not measured
+    accuracy_hue120: Estimate | None
+    accuracy_hue240: Estimate | None
     color_share: Estimate | None  # None: it depends on nothing that can be told from noise
     mean: NDArray[np.float32]  # (K, R, R)
     error: NDArray[np.float32]  # (K, R, R) over images
     beyond: BoolArray | None  # (K, R, R) where the mean exceeds chance; None: was not tested
     zones: dict[str, Estimate]  # share of the effect (energy)
     zone_effect: dict[str, dict[str, Estimate]]  # by zone and fill
-    own: dict[str, dict[str, Estimate]]  # by basic color and fill
-    outer: (
-        BackgroundEffect | None
-    )  # None: nothing lies outside of the objects, or it was not painted
+    color_area_effect: dict[str, dict[str, Estimate]]  # by basic color and fill
+    background: BackgroundEffect | None  # None: there is none, or it was not painted
     findings: tuple[ClassFinding, ...]  # confirmed ones first, then by what painting them does
     under_masks: tuple[ClassFinding, ...]  # what exceeds chance too, but not painted by itself
-    unlike: tuple[Outlier, ...]  # most striking first
-    mistakes: dict[str, int]  # "wrong", of them "righted" by a repaint, and these by kind
+    outliers: tuple[Outlier, ...]  # most striking first
+    mistakes: dict[str, int]  # "wrong", of them "corrected" by a repaint, and these by kind
     too_few: str | None  # a sentence
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "ClassStats":
         made: dict[str, Any] = {
             name: Estimate.from_json(data[name]) if data[name] else None
-            for name in ("accuracy", "gray", "hue120", "hue240", "color_share")
+            for name in (
+                "accuracy",
+                "accuracy_gray",
+                "accuracy_hue120",
+                "accuracy_hue240",
+                "color_share",
+            )
         }
         made |= {name: array_of(data[name]) for name in ("mean", "error")}
         made["beyond"] = data["beyond"] and np.stack([region_of(one) for one in data["beyond"]])
         made["zones"] = table_of(data["zones"])
-        for name in ("zone_effect", "own"):
+        for name in ("zone_effect", "color_area_effect"):
             made[name] = {key: table_of(row) for key, row in data[name].items()}
-        made["outer"] = BackgroundEffect.from_json(data["outer"]) if data["outer"] else None
+        given = data["background"]
+        made["background"] = BackgroundEffect.from_json(given) if given else None
         for name in ("findings", "under_masks"):
             made[name] = tuple(map(ClassFinding.from_json, data[name]))
-        made["unlike"] = tuple(map(Outlier.from_json, data["unlike"]))
+        made["outliers"] = tuple(map(Outlier.from_json, data["outliers"]))
         made["mistakes"] = {text(kind): count(n) for kind, n in data["mistakes"].items()}
         made |= {name: count(data[name]) for name in ("n", "n_groups")}
         made["label"] = text(data["label"])
@@ -170,7 +175,7 @@ def make_stats(
         made.append(
             replace(
                 stats_of(class_data, info, info.label(class_data.target)),
-                unlike=find_unlike(class_data, info),
+                outliers=find_unlike(class_data, info),
                 too_few=few,
             )
         )
@@ -185,12 +190,12 @@ def make_stats(
         )
         for one, own, z in zip(made, found, tested, strict=True)
     ]
-    unlike = sorted((image for one in made for image in one.unlike), key=lambda u: -u.distance)
+    unlike = sorted((image for one in made for image in one.outliers), key=lambda u: -u.distance)
     overall = replace(
         stats_of(joined(numbers), info, "all classes"),
         mean=sums.mean,
         error=sums.error,
-        unlike=tuple(unlike[:MOST_UNLIKE]),
+        outliers=tuple(unlike[:MOST_UNLIKE]),
     )
     return AuditStats(tuple(made), overall, limit)
 
@@ -214,8 +219,8 @@ def class_findings(
         if answers is not None:
             finding = replace(finding, **vars(judge(class_data, own, answers, info.kind)))
         told.append(replace(finding, sentence=finding_sentence(finding, info)))
-    if whole := outer_finding(class_data, info, seed):
-        told.append(replace(whole, sentence=outer_sentence(whole, info)))
+    if whole := background_finding(class_data, info, seed):
+        told.append(replace(whole, sentence=background_sentence(whole, info)))
     return told
 
 
@@ -259,7 +264,7 @@ def does_as_much(place: ClassFinding, whole: ClassFinding) -> bool:
 
 def stats_of(class_data: ClassData, info: AuditInfo, label: str) -> ClassStats:
     """Everything that is a mean or a share over images."""
-    group, whole = class_data.group, class_data.presence + class_data.color
+    group, whole = class_data.group, class_data.presence_energy + class_data.color_energy
     middle, error = mean_maps(class_data.maps, group)
     known = class_data.truth >= 0
     return ClassStats(
@@ -268,10 +273,12 @@ def stats_of(class_data: ClassData, info: AuditInfo, label: str) -> ClassStats:
         n=len(class_data),
         n_groups=len(np.unique(group)),
         accuracy=share(class_data.predicted[known] == class_data.truth[known], group[known]),
-        gray=still_decided(class_data, class_data.gray),
-        hue120=still_decided(class_data, class_data.hue120),
-        hue240=still_decided(class_data, class_data.hue240),
-        color_share=color_share(class_data.presence, class_data.color, group, len(info.fills)),
+        accuracy_gray=still_decided(class_data, class_data.gray),
+        accuracy_hue120=still_decided(class_data, class_data.hue120),
+        accuracy_hue240=still_decided(class_data, class_data.hue240),
+        color_share=color_share(
+            class_data.presence_energy, class_data.color_energy, group, len(info.fills)
+        ),
         mean=middle,
         error=error,
         beyond=None,
@@ -283,11 +290,11 @@ def stats_of(class_data: ClassData, info: AuditInfo, label: str) -> ClassStats:
             zone: effects(class_data.zone_effect[:, z], group, info)
             for z, zone in enumerate(info.zones)
         },
-        own=own_table(class_data, info),
-        outer=outer_figures(class_data, info),
+        color_area_effect=own_table(class_data, info),
+        background=background_effect(class_data, info),
         findings=(),
         under_masks=(),
-        unlike=(),
+        outliers=(),
         mistakes=mistakes(class_data),
         too_few=None,
     )
@@ -333,17 +340,19 @@ def own_table(class_data: ClassData, info: AuditInfo) -> dict[str, dict[str, Est
     """What each fill does where the image has a basic color: over the images that have it."""
     table = {}
     for b, basic in enumerate(info.basics):
-        have = class_data.own_share[:, b] >= LEAST_OWN
+        have = class_data.color_area[:, b] >= LEAST_OWN
         if have.sum() >= FEWEST_OWN:
-            table[basic] = effects(class_data.own_effect[have, b], class_data.group[have], info)
+            table[basic] = effects(
+                class_data.color_area_effect[have, b], class_data.group[have], info
+            )
     return table
 
 
 def mistakes(class_data: ClassData) -> dict[str, int]:
     """How many are wrong, how many of these a repaint of a finding puts right, and by what kind."""
     wrong = np.flatnonzero((class_data.truth >= 0) & (class_data.predicted != class_data.truth))
-    kinds = Counter(kind for i in wrong if (kind := class_data.righted[i]))
-    return {"wrong": len(wrong), "righted": kinds.total(), **dict(sorted(kinds.items()))}
+    kinds = Counter(kind for i in wrong if (kind := class_data.corrected_by[i]))
+    return {"wrong": len(wrong), "corrected": kinds.total(), **dict(sorted(kinds.items()))}
 
 
 # ---- over all classes
@@ -388,7 +397,9 @@ class Sums:
 def without_maps(class_data: ClassData) -> ClassData:
     """Only what is a few numbers an image."""
     none = np.zeros((len(class_data), 0, 0, 0), np.float32)
-    return replace(class_data, maps=none, errors=none, ranks=None, pixels=None, outer_region=None)
+    return replace(
+        class_data, maps=none, errors=none, ranks=None, pixels=None, background_region=None
+    )
 
 
 def joined(parts: Sequence[ClassData]) -> ClassData:

@@ -1,49 +1,52 @@
-"""Protocol: what decides the figures of an audit, but for the images and the model."""
+"""The settings of an audit, its worker, and the choice of one mask_prob for all images."""
 
+import contextlib
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..batch.work import Worker
-from ..config import RunConfig
-from ..errors import InputError
+import numpy as np
+from numpy.typing import NDArray
+
+from ..batch.datasets import Example
+from ..batch.work import BatchConfig, Worker, read_image
+from ..config import FIRST_TRY, RunConfig
+from ..errors import InputError, McriseError
+from ..explanation import Explanation
+from ..mask_prob import settle, standing
+from ..model_calls import buffer_of, chunk_scores
 from ..models.model import Model
+from ..sampling import begin
 from .class_data import RASTER
-from .measure import POOLED, ImageMeasurement, Task, Tries, measure_image, repaint
+from .measure import POOLED, ImageMeasurement, Repainted, Task, measure_image, repaint
 from .zones import NINTHS, Zone
 
 N_MASKS = 512
 
 
 @dataclass(frozen=True)
-class AuditConfig:
+class AuditConfig(BatchConfig):
     """The same for all images; it travels to every worker."""
 
+    what = "audit"
+    target_rule = (
+        "asks about the true class of each image, or the predicted one where that is not known"
+    )
     run: RunConfig = RunConfig(n_masks=N_MASKS)  # noqa: RUF009  # it is frozen
     zones: tuple[Zone, ...] = NINTHS
     keep_records: bool = False
 
     def __post_init__(self) -> None:
-        run = self.run
-        if not isinstance(run.fills, str):
-            raise InputError("The fills of an audit go by name, as in red,#0f0,blur:8: name them.")
-        if "auto" in run.fills.replace(" ", "").split(","):
+        super().__post_init__()
+        assert isinstance(self.run.fills, str)
+        if "auto" in self.run.fills.replace(" ", "").split(","):
             raise InputError(
                 "The colors are auto, but these would be others in each image, and an audit "
                 "compares images: name them, as in rgbwk."
             )
-        if run.batch_size == "auto":
-            raise InputError(
-                "The batch size is auto, but each worker would find another, and the tables would "
-                "depend on who did what: give a number."
-            )
-        if run.target is not None:
-            raise InputError(
-                f"The target is {run.target!r}, but an audit asks about the true class of each "
-                "image, or where that is not known the predicted one: leave it out."
-            )
 
-    def brief_of(self, name: str, target: int | None) -> RunConfig:
+    def run_of(self, name: str, target: int | None) -> RunConfig:
         """For one image, by its name; `target` None is the predicted class.
 
         Each image has masks of its own: noise that all images shared would not average out. It has
@@ -53,8 +56,8 @@ class AuditConfig:
         seed = int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
         return replace(self.run, seed=seed, target=target)
 
-    def worker(self, model: Model) -> "Looker":
-        return Looker(model, self)
+    def worker(self, model: Model) -> "AuditWorker":
+        return AuditWorker(model, self)
 
     def to_json(self) -> dict[str, Any]:
         """As audit.json has it, where an audit to go on with is known by it."""
@@ -68,16 +71,72 @@ class AuditConfig:
         }
 
 
-class Looker(Worker):
+class AuditWorker(Worker):
     """Does the tasks of an audit."""
 
     def __init__(self, model: Model, config: AuditConfig) -> None:
         super().__init__(model)
         self.config = config
 
-    def do(self, task: Task) -> ImageMeasurement | Tries:
+    def do(self, task: Task) -> ImageMeasurement | Repainted:
         view, given = self.view(task.example.path), self.config
-        run = given.brief_of(task.example.name, task.truth)
+        run = given.run_of(task.example.name, task.truth)
         if task.confirmations is not None:
             return repaint(view, self.model, run, task)
         return measure_image(view, self.model, run, given.zones, task, given.keep_records)
+
+
+# ---- one mask_prob for all images
+
+
+Pilots = Sequence[tuple[Example, int | None]]
+
+
+def choose_mask_prob(model: Model, config: AuditConfig, pilots: Pilots) -> tuple[float, str]:
+    """Choose by the pilot's rule, with the mean over a few images; and why, in a sentence."""
+    if config.run.mask_prob != "auto":
+        return config.run.mask_prob, ""
+    explanations = [
+        (explanation, explanation.resolve(truth))
+        for explanation, truth in begun(model, config, pilots)
+    ]
+
+    def share_left(mask_prob: float) -> float:
+        shares = []
+        for explanation, target in explanations:
+            level, height, decides = standing(explanation.untouched, explanation.kind, target)
+            scores = explanation.scores[0]
+            if mask_prob != explanation.plan.mask_prob:
+                painted = replace(explanation, plan=replace(explanation.plan, mask_prob=mask_prob))
+                scores = first_chunk(model, painted)
+            column = scores[:, decides].astype(np.float64)
+            shares.append((float(column.mean()) - level) / height)
+        return float(np.mean(shares))
+
+    if not explanations:
+        return FIRST_TRY, ""  # what is wrong with them is told when their turn comes
+    best, left = settle(share_left)
+    told = [f"{share:.2f} at {tried:g}" for tried, share in left.items() if tried != best]
+    others = f" ({', '.join(told)})" if told else ""
+    return best, (
+        f"mask_prob {best:g} for all images: on {len(explanations)} of them scores keep "
+        f"{left[best]:.2f} on average under masks{others}"
+    )
+
+
+def begun(
+    model: Model, config: AuditConfig, pilots: Pilots
+) -> Iterator[tuple[Explanation, int | None]]:
+    """Records of those images that the model can be asked about, with their first chunk."""
+    usual = replace(config, run=replace(config.run, mask_prob=FIRST_TRY))
+    for example, truth in pilots:
+        with contextlib.suppress(McriseError):
+            view = model.view(read_image(example.path))
+            explanation = begin(view, model, usual.run_of(example.name, truth))
+            explanation.add(0, first_chunk(model, explanation))
+            yield explanation, truth
+
+
+def first_chunk(model: Model, explanation: Explanation) -> NDArray[np.float32]:
+    canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
+    return chunk_scores(model, canvas, buffer_of(canvas, explanation.batch_size), explanation, 0)

@@ -51,7 +51,7 @@ class ClassChange(ArrayEq):
     target: int  # ALL: over all classes
     label: str
     n: int  # images that both audits have of it
-    rates: dict[str, Change]  # accuracy, gray, hue120, hue240, outer_flips
+    rates: dict[str, Change]  # accuracy, accuracy_gray, ..., background_flip_rate
     color_share: Change | None
     zones: dict[str, Change]  # share of the effect
     zone_effect: dict[str, dict[str, Change]]  # by zone and fill
@@ -143,10 +143,10 @@ class Difference(ArrayEq):
 
 NAMES = {
     "accuracy": "right",
-    "gray": "decided as its class in gray",
-    "hue120": "decided as its class with hues turned by 120 degrees",
-    "hue240": "decided as its class with hues turned by 240 degrees",
-    "outer_flips": "decisions that painting all of what lies outside changes in some color",
+    "accuracy_gray": "decided as its class in gray",
+    "accuracy_hue120": "decided as its class with hues turned by 120 degrees",
+    "accuracy_hue240": "decided as its class with hues turned by 240 degrees",
+    "background_flip_rate": "decisions that painting the whole background changes in some color",
 }
 
 
@@ -294,13 +294,13 @@ def paired(one: ClassData, other: ClassData) -> tuple[ClassData, ClassData] | No
 def change_of(one: ClassData, other: ClassData, info: AuditInfo, label: str) -> ClassChange:
     """Everything that is a mean or a share over images."""
     group = one.group
-    wholes = one.presence + one.color, other.presence + other.color
+    wholes = one.presence_energy + one.color_energy, other.presence_energy + other.color_energy
     rates = {
         "accuracy": accuracy(one, other),
-        "gray": rate(one, other, lambda class_data: class_data.gray),
-        "hue120": rate(one, other, lambda class_data: class_data.hue120),
-        "hue240": rate(one, other, lambda class_data: class_data.hue240),
-        "outer_flips": flips_change(one, other),
+        "accuracy_gray": rate(one, other, lambda class_data: class_data.gray),
+        "accuracy_hue120": rate(one, other, lambda class_data: class_data.hue120),
+        "accuracy_hue240": rate(one, other, lambda class_data: class_data.hue240),
+        "background_flip_rate": flips_change(one, other),
     }
     zones = {
         zone: share_change((one.zone_energy[:, z], other.zone_energy[:, z]), wholes, group)
@@ -319,7 +319,9 @@ def change_of(one: ClassData, other: ClassData, info: AuditInfo, label: str) -> 
         n=len(one),
         rates={name: change for name, change in rates.items() if change},
         color_share=(
-            share_change((one.color, other.color), wholes, group) if len(info.fills) > 1 else None
+            share_change((one.color_energy, other.color_energy), wholes, group)
+            if len(info.fills) > 1
+            else None
         ),
         zones={zone: change for zone, change in zones.items() if change},
         zone_effect={

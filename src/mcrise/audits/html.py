@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..batch.storage import Storage
+from ..batch.tables import Row
 from ..maps import Maps
 from ..models.scores import UNITS
 from ..output.html import Panel, assets, data_url, draw_map, picture_url, render_page, scale_bar
@@ -25,7 +26,7 @@ from .class_stats import ALL, AuditStats, ClassStats, read_stats
 from .mean_maps import class_maps
 from .schema import reporting_damage
 from .stats import Estimate
-from .tables import Row, read_asked, read_rows, read_thumbnails
+from .tables import read_asked, read_rows, read_thumbnails
 from .text import five_sentences, images, mistakes_by_kind, own_color
 from .zones import OUTER
 
@@ -33,7 +34,7 @@ FILE = "audit.html"
 MOST_PICTURES = 600  # of images, over all classes
 MOST_EXAMPLES = 8  # of a class
 MOST_DRAWN = 400  # classes whose maps are drawn
-COLUMNS = ("image", "name", "truth", "label", "predicted", "predicted_label", "righted_sentence")
+COLUMNS = ("image", "name", "truth", "label", "predicted", "predicted_label", "correction_sentence")
 ASSETS = assets(["style.css", "audit.css"], ["audit.js"])
 POLICY = ASSETS.policy
 
@@ -49,7 +50,7 @@ class Class:
     maps: Maps | None
     examples: list[Row]
     wrong: list[Row]
-    unlike: list[Row]  # of `figures.unlike`, in its order
+    unlike: list[Row]  # of `figures.outliers`, in its order
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def gather(folder: Storage, info: AuditInfo, stats: AuditStats) -> Iterable[Clas
     for n, one in enumerate(stats.classes):
         rows = read_rows(folder, "images", one.target, *COLUMNS)
         by_number = {row["image"]: row for row in rows}
-        unlike = [by_number[other.image] for other in one.unlike if other.image in by_number]
+        unlike = [by_number[other.image] for other in one.outliers if other.image in by_number]
         wrong = [
             row for row in rows if row["truth"] is not None and row["truth"] != row["predicted"]
         ]
@@ -147,7 +148,7 @@ def mean_picture(rows: Sequence[Row], size: int) -> NDArray[np.uint8]:
 
 
 def class_row(one: ClassStats, outer: str | None) -> dict[str, Any]:
-    turned = [estimate for estimate in (one.hue120, one.hue240) if estimate]
+    turned = [estimate for estimate in (one.accuracy_hue120, one.accuracy_hue240) if estimate]
     worst = min(turned, key=lambda estimate: estimate.value, default=None)
     confirmed = n_confirmed(one)
     found = f"{len(one.findings)} ({confirmed} confirmed)" if one.findings else "none"
@@ -155,7 +156,7 @@ def class_row(one: ClassStats, outer: str | None) -> dict[str, Any]:
         found = ""
     elif one.too_few:
         found = "too few images"
-    shares = [one.accuracy, one.gray, worst, one.color_share]
+    shares = [one.accuracy, one.accuracy_gray, worst, one.color_share]
     return {
         "label": one.label,
         "anchor": anchor(one),
@@ -176,7 +177,7 @@ def section(one: Class, info: AuditInfo, scale: Scale, shown: "Thumbnails") -> d
     facts += [f"right {percent(stats.accuracy)}"] if stats.accuracy else []
     facts += [f"color {percent(stats.color_share)}"] if stats.color_share else []
     facts += [f"{n_confirmed(stats)} confirmed"] if stats.findings else []
-    sentences = {other.image: other.sentence for other in stats.unlike}
+    sentences = {other.image: other.sentence for other in stats.outliers}
     tables = (own_table(stats, info), zone_table(stats, info), outer_table(stats, info))
     return {
         "stats": stats,
@@ -213,7 +214,7 @@ def own_table(stats: ClassStats, info: AuditInfo) -> Table | None:
     hint = "Mean change of the score where the image itself has that color."
     if words := own_color(stats):
         hint = f"{hint} The largest significant change: {words}."
-    rows = {name: row for name, row in stats.own.items() if row}
+    rows = {name: row for name, row in stats.color_area_effect.items() if row}
     cells = {name: effects(row, info) for name, row in rows.items()}
     heads = ("where it is", *info.fills)
     return Table("Own color × painted color", hint, heads, cells, digits(rows)) if rows else None
@@ -230,12 +231,12 @@ def zone_table(stats: ClassStats, info: AuditInfo) -> Table | None:
 
 
 def outer_table(stats: ClassStats, info: AuditInfo) -> Table | None:
-    if stats.outer is None:
+    if stats.background is None:
         return None
-    zone, fills = stats.outer.zone, (*info.fills, OWN)
+    zone, fills = stats.background.zone, (*info.fills, OWN)
     rows: dict[str, list[Cell]] = {
-        "score": [("effect", stats.outer.change.get(fill)) for fill in fills],
-        "decisions": [("share", stats.outer.flipped.get(fill)) for fill in fills],
+        "score": [("effect", stats.background.change.get(fill)) for fill in fills],
+        "decisions": [("share", stats.background.flipped.get(fill)) for fill in fills],
     }
     hint = (
         f"All of the {zone} painted: the change of the score, and the share of decisions changed."
@@ -259,7 +260,7 @@ def mistakes(stats: ClassStats) -> str:
     kinds = ", ".join(f"{kind} {n}" for kind, n in mistakes_by_kind(stats))
     return (
         f"{known['wrong']} of {stats.n} are wrong; repainting a finding corrects "
-        f"{known['righted']} of them{f' ({kinds})' if kinds else ''}."
+        f"{known['corrected']} of them{f' ({kinds})' if kinds else ''}."
     )
 
 
@@ -267,7 +268,7 @@ def prediction(row: Row) -> str:
     """What the model says of an image, and what would correct it."""
     name = row["predicted_label"] or f"class {row['predicted']}"
     wrong = row["truth"] is not None and row["truth"] != row["predicted"]
-    return f"{'predicted as ' if wrong else ''}{name}. {row['righted_sentence'] or ''}".strip()
+    return f"{'predicted as ' if wrong else ''}{name}. {row['correction_sentence'] or ''}".strip()
 
 
 # ---- pieces

@@ -1,4 +1,4 @@
-"""Looking: everything that an audit measures of one image, a pure function of it and the model.
+"""Everything that an audit measures of one image, a pure function of it and the model.
 
 Figures of a class are means over images, so what is kept of an image must not be biased, noisy as
 it may be. Maps are `centered`, which is linear in the scores. Energies are products of two halves
@@ -6,13 +6,13 @@ of the masks, whose errors are independent, so that noise does not count as sign
 """
 
 import io
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from .._util.array_eq import ArrayEq
 from ..batch.datasets import Example
@@ -23,7 +23,7 @@ from ..estimators.linear import centered, contrast, sums_at
 from ..explanation import Explanation
 from ..explanation_file import explanation_bytes
 from ..fills import Gray, Hue
-from ..images import View, unit_float, whole_pixels
+from ..images import View, thumbnail, unit_float, whole_pixels
 from ..interpretation.findings import Finding, Findings, Trial
 from ..interpretation.repaints import Repaint, Stroke, own_mean
 from ..interpretation.search import Effort, search
@@ -42,6 +42,12 @@ EFFORT = Effort(search=16, described=1, controls=10, parts=0, several=False)  # 
 THUMBNAIL = 96  # pixels
 HALVES = slice(0, None, 2), slice(1, None, 2)  # of the masks
 OTHER_LIGHTS = {"gray": Gray(), "hue120": Hue(120.0), "hue240": Hue(240.0)}
+COUNTERFACTUAL = (
+    "counterfactual_kind",
+    "counterfactual_share",
+    "counterfactual_to",
+    "counterfactual_sentence",
+)
 KINDS = {  # what a claim makes a finding, the most telling first
     "missing color": "missing color",
     "brightness": "brightness",
@@ -67,6 +73,10 @@ class Task:
     truth: int | None
     confirmations: tuple[ConfirmationTask, ...] | None = None  # None: measure it
 
+    @property
+    def key(self) -> tuple[int, bool]:
+        return self.image, self.confirmations is None
+
 
 @dataclass(frozen=True, eq=False)
 class ImageMeasurement(ArrayEq):
@@ -76,6 +86,20 @@ class ImageMeasurement(ArrayEq):
     findings: list[dict[str, Any]]  # rows of theirs
     arrays: dict[str, NDArray[Any]]
     explanation: bytes | None = field(default=None, repr=False)  # its file, where records are kept
+
+    def to_bytes(self) -> bytes:
+        """As a file, without the record."""
+        meta = json.dumps({"facts": self.facts, "findings": self.findings}).encode()
+        out = io.BytesIO()
+        np.savez(out, **self.arrays, meta=np.frombuffer(meta, np.uint8))  # type: ignore[arg-type]
+        return out.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "ImageMeasurement":
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            meta = json.loads(arrays["meta"].tobytes())
+            rest = {name: arrays[name] for name in arrays.files if name != "meta"}
+        return cls(meta["facts"], meta["findings"], rest)
 
 
 def measure_image(
@@ -87,7 +111,7 @@ def measure_image(
     keep_record: bool = False,
 ) -> ImageMeasurement:
     """Measure an image: its maps, what was found in them and tried, and how sure it all is."""
-    parts = zone_shares(zones, own_share(task.example, view))  # a wrong box costs no calls
+    parts = zone_shares(zones, object_share(task.example, view))  # a wrong box costs no calls
     grown = last(run(view, model, run_config))
     explanation = grown.first(grown.goal)
     predicted = explanation.resolve(None)
@@ -105,20 +129,20 @@ def measure_image(
         "n_masks": explanation.n_masks,
         "n_targets": len(targets),
         **predictions_in_other_light(view, model),
-        **flip_facts(explanation, found[predicted]),
-        **righting_facts(explanation, list(found.values()), task.truth),
+        **counterfactual_facts(explanation, found[predicted]),
+        **correction_facts(explanation, list(found.values()), task.truth),
         "size": list(view.original_size),
         "notes": list(view.notes),
     }
-    facts["outer"], region = outer_part(zones, parts)
-    after, said = paint_outer(view, model, run_config, target, region)
+    facts["background_zone"], region = outer_part(zones, parts)
+    scores, predictions = paint_background(view, model, run_config, target, region)
     facts["n_calls"] = 1 + explanation.n_masks + len(OTHER_LIGHTS) + len(explanation.answers)
-    facts["n_calls"] += len(after) if region.any() else 0
+    facts["n_calls"] += len(scores) if region.any() else 0
     maps = [explanation.maps(one, POOLED) for one in targets]
     colors = onto_raster(basic_colors(view.pixels) == np.arange(len(BASICS))[:, None, None])
     first = onto_raster(maps[0].values)
     halves = half_maps(explanation, target)
-    facts["presence"], facts["color"] = energies(*halves)
+    facts["presence_energy"], facts["color_energy"] = energies(*halves)
     return ImageMeasurement(
         facts,
         [row for one in targets for row in finding_rows(explanation, found[one])],
@@ -128,13 +152,13 @@ def measure_image(
             "ranks": rank_maps(explanation, target).astype(np.float16),
             "zone_energy": zone_energies(parts, *halves),
             "zone_effect": mean_within(first, parts),
-            "own_share": colors.mean(axis=(1, 2)),
-            "own_effect": mean_within(first, colors),
-            "outer_after": after,
-            "outer_said": said,
-            "outer_region": np.packbits(region),
+            "color_area": colors.mean(axis=(1, 2)),
+            "color_area_effect": mean_within(first, colors),
+            "background_score": scores,
+            "background_prediction": predictions,
+            "background_region": np.packbits(region),
             "pixels": pixels_on_raster(view),
-            "thumbnail": np.frombuffer(thumbnail(view), np.uint8),
+            "thumbnail": np.frombuffer(thumbnail(view.pixels, THUMBNAIL, "WEBP", 70), np.uint8),
         },
         explanation_bytes(explanation) if keep_record else None,
     )
@@ -197,7 +221,7 @@ def pixels_on_raster(view: View) -> NDArray[np.uint8]:
     return np.rint(255 * np.moveaxis(channels, 0, 2)).astype(np.uint8)
 
 
-def own_share(example: Example, view: View) -> NDArray[np.float64] | None:
+def object_share(example: Example, view: View) -> NDArray[np.float64] | None:
     """Where the image's object is, as far as the collection says."""
     if example.mask is not None:
         return mask_share(read_image(example.mask), view)
@@ -214,7 +238,7 @@ def predictions_in_other_light(view: View, model: Model) -> dict[str, int]:
     return dict(zip(OTHER_LIGHTS, model(shown).argmax(axis=1).tolist(), strict=True))
 
 
-def paint_outer(
+def paint_background(
     view: View, model: Model, run_config: RunConfig, target: int, region: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Scores and predictions (K + 2,) with a region of the raster painted, by fill and in its mean.
@@ -237,24 +261,24 @@ def as_given(image: NDArray[np.float32], view: View) -> NDArray[Any]:
     return whole_pixels(image) if view.pixels.dtype == np.uint8 else image
 
 
-def flip_facts(explanation: Explanation, found: Findings) -> dict[str, Any]:
+def counterfactual_facts(explanation: Explanation, found: Findings) -> dict[str, Any]:
     """The smallest repaint found that changes the decision."""
     smallest = found.counterfactual
     if smallest is None:
-        return {"flip": None, "flip_share": None, "flip_to": None, "flip_sentence": None}
+        return dict.fromkeys(COUNTERFACTUAL)
     return {
-        "flip": kind_at(found, smallest),
-        "flip_share": smallest.repaint.share,
-        "flip_to": smallest.says,
-        "flip_sentence": repaint_sentence(explanation, smallest),
+        "counterfactual_kind": kind_at(found, smallest),
+        "counterfactual_share": smallest.repaint.share,
+        "counterfactual_to": smallest.says,
+        "counterfactual_sentence": repaint_sentence(explanation, smallest),
     }
 
 
-def righting_facts(
+def correction_facts(
     explanation: Explanation, found: Sequence[Findings], truth: int | None
 ) -> dict[str, Any]:
     """Of a wrong image, the smallest repaint that was tried and puts it right."""
-    none = {"righted": None, "righted_sentence": None}
+    none = {"corrected_by": None, "correction_sentence": None}
     if truth is None or truth == explanation.resolve(None):
         return none
     painted = [(trial, some) for some in found for trial in some.trials if trial.repaint.strokes]
@@ -264,8 +288,8 @@ def righting_facts(
         return none
     trial, some = min(right, key=lambda pair: pair[0].repaint.share)
     return {
-        "righted": kind_at(some, trial),
-        "righted_sentence": repaint_sentence(explanation, trial),
+        "corrected_by": kind_at(some, trial),
+        "correction_sentence": repaint_sentence(explanation, trial),
     }
 
 
@@ -323,20 +347,20 @@ def finding_rows(explanation: Explanation, found: Findings) -> list[dict[str, An
     return rows
 
 
-# ---- trying what was found in others
+# ---- confirming what was found in others
 
 
 @dataclass(frozen=True)
-class Tries:
-    """What the model said of an image repainted: of each attempt, by its key."""
+class Repainted:
+    """The answers to an image repainted: of each region to confirm, by its key."""
 
     target: int
     before: float
-    was: int  # predicted before
+    prediction_before: int
     after: dict[str, tuple[float, int, tuple[float, ...]]]  # score, predicted, scores of controls
 
 
-def repaint(view: View, model: Model, run_config: RunConfig, task: Task) -> Tries:
+def repaint(view: View, model: Model, run_config: RunConfig, task: Task) -> Repainted:
     """Paint regions of the raster, and the same patch elsewhere."""
     confirmations = task.confirmations or ()
     target, plan = confirmations[0].target, run_config.plan(view.pixels)
@@ -352,7 +376,7 @@ def repaint(view: View, model: Model, run_config: RunConfig, task: Task) -> Trie
         here, *there = [next(left) for _ in range(1 + len(one.controls))]
         controls = tuple(float(scores[target]) for scores in there)
         after[one.key] = float(here[target]), int(here.argmax()), controls
-    return Tries(target, float(untouched[target]), int(untouched.argmax()), after)
+    return Repainted(target, float(untouched[target]), int(untouched.argmax()), after)
 
 
 def ask(
@@ -360,7 +384,7 @@ def ask(
 ) -> NDArray[np.float32]:
     """The scores (n, C) of an image repainted in each of these ways."""
     cell, size = run_config.plan(view.pixels).cell, run_config.batch_size
-    assert size != "auto"  # a protocol refuses it
+    assert size != "auto"  # an AuditConfig refuses it
     batches = [repaints[start : start + size] for start in range(0, len(repaints), size)]
     return np.concatenate(
         [model(np.stack([one.render(view.pixels, cell) for one in some])) for some in batches]
@@ -371,15 +395,3 @@ def enlarged(region: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.boo
     """A region of the raster, at every pixel of an image."""
     rows, cols = ((np.arange(n) * RASTER) // n for n in size)
     return np.asarray(region[rows[:, None], cols])
-
-
-# ---- files
-
-
-def thumbnail(view: View) -> bytes:
-    """A small WebP file of what the model is shown."""
-    picture = Image.fromarray(whole_pixels(view.pixels))
-    picture.thumbnail((THUMBNAIL, THUMBNAIL))
-    out = io.BytesIO()
-    picture.save(out, "WEBP", quality=70)
-    return out.getvalue()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .background import outer_flips
+from .background import background_flips
 from .class_data import BoolArray, ClassData, FloatArray, IntArray
 from .class_stats import SHARE
 from .stats import Estimate, effect_of_groups, groups_as_one, mean, ratio, share, t_quantile
@@ -84,7 +84,7 @@ def change_of_shares(before: BoolArray, after: BoolArray, group: IntArray) -> Ch
 
 def flips_change(one: ClassData, other: ClassData) -> Change | None:
     """The share of decisions that painting all of what lies outside changes."""
-    (before, have), (after, other_have) = map(outer_flips, (one, other))
+    (before, have), (after, other_have) = map(background_flips, (one, other))
     both = have & other_have
     return change_of_shares(before[both], after[both], one.group[both])
 

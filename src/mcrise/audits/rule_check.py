@@ -24,7 +24,13 @@ from .tables import read_asked
 State = Literal["holds", "violated", "undecided"]
 WORST: tuple[State, ...] = ("violated", "undecided", "holds")
 MOST_IMAGES = 1_000_000  # more than that would not be asked for
-SHARES = ("accuracy", "gray", "hue120", "hue240", "outer_flips")  # of images
+SHARES = (
+    "accuracy",
+    "accuracy_gray",
+    "accuracy_hue120",
+    "accuracy_hue240",
+    "background_flip_rate",
+)  # of images
 
 NO_TRUTH, NO_SIGNAL = "is not known, since no truth is", "cannot be told from noise"
 MISSING = {  # why there may be none
@@ -32,10 +38,10 @@ MISSING = {  # why there may be none
     "zone_share": NO_SIGNAL,
     "zone_effect": "is not known, since no image has that zone",
     "accuracy": NO_TRUTH,
-    "gray": "is not known",
-    "hue120": "is not known",
-    "hue240": "is not known",
-    "outer_flips": "is not known, since nothing lies outside",
+    "accuracy_gray": "is not known",
+    "accuracy_hue120": "is not known",
+    "accuracy_hue240": "is not known",
+    "background_flip_rate": "is not known, since nothing lies outside",
 }
 
 
@@ -181,8 +187,8 @@ def figure_of(rule: Rule, fill: str, one: ClassStats) -> Estimate | None:
         return one.zones.get(rule.zone or "")
     if rule.measure == "zone_effect":
         return one.zone_effect.get(rule.zone or "", {}).get(fill)
-    if rule.measure == "outer_flips":
-        return one.outer.flips if one.outer else None
+    if rule.measure == "background_flip_rate":
+        return one.background.flip_rate if one.background else None
     found: Estimate | None = getattr(one, rule.measure)
     return found
 

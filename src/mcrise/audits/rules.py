@@ -35,10 +35,10 @@ MEASURES = {  # what they are called in a sentence
     "zone_share": "the share of the effect in {zone}",
     "zone_effect": "the change of the score by {fill} under masks, on average over {zone},",
     "accuracy": "the share decided rightly",
-    "gray": "the share decided rightly in gray",
-    "hue120": "the share decided rightly with hues turned by 120 degrees",
-    "hue240": "the share decided rightly with hues turned by 240 degrees",
-    "outer_flips": "the share of decisions that painting all of what lies outside changes",
+    "accuracy_gray": "the share decided rightly in gray",
+    "accuracy_hue120": "the share decided rightly with hues turned by 120 degrees",
+    "accuracy_hue240": "the share decided rightly with hues turned by 240 degrees",
+    "background_flip_rate": "the share of decisions that painting all of what lies outside changes",
 }
 
 

@@ -1,4 +1,4 @@
-"""Plain: figures as JSON. NaN is null, a map is packed, a region is rows of dots and marks.
+"""Figures as JSON: NaN is null, a map is packed, a region is rows of dots and marks.
 
 What is read again may have come from anybody: it is checked here, and where it is used.
 """
@@ -48,7 +48,7 @@ def unfinished_error(folder: Storage) -> InputError:
         could = "could not" if n_images == 1 else "could"
         return InputError(
             f"{which} of the audit in {folder.path} {could} be measured: failed.parquet there says "
-            "why. Mend that, and audit again with --overwrite."
+            "why. Correct that, and audit again with --retry-failed."
         )
     return InputError(
         f"The audit in {folder.path} is not finished: the same `mcrise audit` goes on with it."

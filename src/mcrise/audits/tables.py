@@ -1,65 +1,43 @@
-"""Tables: an audit's folder in and out, as Parquet that pandas, Polars and DuckDB read.
+"""The tables of an audit's folder, as Parquet that pandas, Polars and DuckDB read.
 
 Each table is a folder with a part for each class (`class=14/part-00000.parquet`), and further parts
 where a class has many images. Maps are lists of 32-bit floats of half precision: all readers know
 that type, and what is always zero takes no room in the file.
 """
 
-import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from .._util import validation
 from ..batch.storage import Storage
+from ..batch.tables import Row, read_parquet
 from ..errors import InputError
 from ..masks import MOST_CELLS
 from ..models.scores import LARGEST, check_kind
-from ..studies.results import open_parquet
-from .class_data import AuditInfo, ClassData, FloatArray, IntArray
+from .class_data import STORED, AuditInfo, ClassData, Column
 from .confirmation import ConfirmationAnswer, ConfirmationAnswers
 from .schema import reporting_damage
 
-FORMAT = 2  # of the folder; raised when an older mcrise could misread a newer one
+FORMAT = 3  # of the folder; raised when an older mcrise could misread a newer one
 NOTE = "audit.json"
 PART = 256  # images
-MOST_ROWS, MOST_BYTES = 10**6, 2**31  # of a file
 
 IMAGES = {
-    "image": "int64",
-    "name": "string",
-    "group": "string",
-    "truth": "int64",
+    **{one.name: one.kind for one in STORED.values() if one.table == "images"},
     "label": "string",
-    "predicted": "int64",
     "predicted_label": "string",
-    "score": "float64",  # of the class
     "predicted_score": "float64",
-    "gray": "int64",
-    "hue120": "int64",
-    "hue240": "int64",
-    "presence": "float64",
-    "color": "float64",
-    "zone_energy": "list<float64>",  # by zone
-    "zone_effect": "list<float64>",  # by zone and fill
-    "own_share": "list<float64>",  # by basic color
-    "own_effect": "list<float64>",  # by basic color and fill
-    "outer": "string",  # the zone that was painted over as a whole
-    "outer_after": "list<float64>",  # score then: by fill, in its own mean color, untouched
-    "outer_said": "list<int64>",  # predicted then
-    "outer_region": "binary",  # a bit for each place of the raster
-    "flip": "string",
-    "flip_share": "float64",
-    "flip_to": "int64",
-    "flip_sentence": "string",
-    "righted": "string",
-    "righted_sentence": "string",
+    "counterfactual_share": "float64",
+    "counterfactual_to": "int64",
+    "counterfactual_sentence": "string",
+    "correction_sentence": "string",
     "n_masks": "int64",
     "n_calls": "int64",
     "notes": "list<string>",
-    "pixels": "binary",  # the image on the raster: rows, columns, red green and blue
     "thumbnail": "binary",  # WebP
 }
 FINDINGS = {
@@ -86,9 +64,7 @@ FINDINGS = {
 MAPS = {
     "image": "int64",
     "target": "int64",
-    "values": "list<float32>",  # by fill, row and column of the raster
-    "errors": "list<float32>",
-    "ranks": "list<float32>",  # values of maps of ranks; of the class only
+    **{one.name: one.kind for one in STORED.values() if one.table == "maps"},
 }
 ATTEMPTS = {
     "image": "int64",
@@ -96,14 +72,12 @@ ATTEMPTS = {
     "before": "float64",
     "after": "float64",
     "predicted": "int64",
-    "was": "int64",
+    "prediction_before": "int64",
     "controls": "list<float64>",
 }
 FAILED = {"image": "int64", "name": "string", "error": "string"}
 
 TABLES = {"images": IMAGES, "findings": FINDINGS, "maps": MAPS, "attempts": ATTEMPTS}
-
-Row = dict[str, Any]
 
 
 # ---- reading
@@ -119,9 +93,11 @@ def read_asked(folder: Storage) -> AuditInfo:
             f"{folder.path} holds no audit: give the --out of `mcrise audit`."
         ) from None
     if form != FORMAT:
+        older = isinstance(form, int) and form < FORMAT
+        remedy = "make it again by `mcrise audit` with --overwrite" if older else "update mcrise"
         raise InputError(
             f"The audit in {folder.path} has format {form} (of mcrise {note.get('mcrise')}), but "
-            f"this mcrise reads format {FORMAT}: update mcrise, or audit again."
+            f"this mcrise reads format {FORMAT}: {remedy}."
         )
     with reporting_damage(folder):
         settings, n_masks = note["settings"], note["settings"]["n_masks"]
@@ -189,24 +165,10 @@ def read_parts(
         return pyarrow.concat_tables(some) if some else None
 
 
-def read_parquet(file: Storage, kinds: dict[str, str], columns: Sequence[str] | None = None) -> Any:
-    """Some columns of a file, once they are known to be of the right kinds and not too long."""
-    opened = open_parquet(file)
-    about = opened.metadata
-    n_bytes = sum(about.row_group(n).total_byte_size for n in range(about.num_row_groups))
-    if about.num_rows > MOST_ROWS or n_bytes > MOST_BYTES:
-        raise ValueError(f"{file.name} has {about.num_rows:,} rows of {n_bytes:,} bytes")
-    for name in columns or kinds:
-        found = opened.schema_arrow.field(name).type
-        if found != arrow_type(kinds[name]):
-            raise ValueError(f"{name} of {file.name} is {found}")
-    return opened.read(list(columns or kinds), use_threads=False)
-
-
-def read_class(folder: Storage, target: int) -> ClassData:
+def read_class(folder: Storage, target: int, info: AuditInfo | None = None) -> ClassData:
     """The images of one class."""
-    info = read_asked(folder)
-    columns = [name for name in IMAGES if name != "thumbnail"]
+    info = info or read_asked(folder)
+    columns = [one.name for one in STORED.values() if one.table == "images"]
     rows = read_parts(folder, "images", target, columns)
     if rows is None:
         raise InputError(
@@ -214,70 +176,73 @@ def read_class(folder: Storage, target: int) -> ClassData:
             f"{len(class_numbers(folder))} other classes."
         )
     with reporting_damage(folder):
-        return looks_of(rows, read_parts(folder, "maps", target), target, info)
+        return class_data_of(rows, read_parts(folder, "maps", target), target, info)
 
 
-def looks_of(rows: Any, maps: Any, target: int, info: AuditInfo) -> ClassData:
+def class_data_of(rows: Any, maps: Any, target: int, info: AuditInfo) -> ClassData:
     import pyarrow.compute as pc
 
-    maps = maps.filter(pc.equal(maps["target"], target))
-    n, n_fills, size = len(rows), len(info.fills), info.raster
     if info.labels and target >= len(info.labels):
         raise ValueError(f"class {target} of {len(info.labels)}")
-    if len(rows["image"].unique()) < n:
+    if len(rows["image"].unique()) < len(rows):
         raise ValueError(f"an image of class {target} is there twice")
     first: dict[str, int] = {}  # image of each group
     groups = [
         image if group is None else first.setdefault(group, image)
         for image, group in zip(rows["image"].to_pylist(), rows["group"].to_pylist(), strict=True)
     ]
-    per_fill = (n_fills, size, size)
-    bits = np.frombuffer(b"".join(rows["outer_region"].to_pylist()), np.uint8).reshape(n, -1)
+    sizes = {
+        "fills": len(info.fills),
+        "fills + 2": len(info.fills) + 2,
+        "zones": len(info.zones),
+        "basics": len(info.basics),
+        "raster": info.raster,
+    }
+    of = {"images": rows, "maps": maps.filter(pc.equal(maps["target"], target))}
+    arrays = {
+        name: column_array(of[column.table][column.name], column, len(rows), sizes)
+        for name, column in STORED.items()
+    }
+    return ClassData(target, **{**arrays, "group": np.array(groups, np.int64)})
 
-    def ints(name: str) -> IntArray:
-        return np.array([-1 if v is None else v for v in rows[name].to_pylist()], np.int64)
 
-    def floats(name: str, *shape: int, of: Any = rows) -> FloatArray:
-        column = of[name].combine_chunks()
-        flat = column.flatten() if shape else column
-        return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(n, *shape)
+def column_array(values: Any, column: Column, n: int, sizes: dict[str, int]) -> Any:
+    """A column of a table as an array with a row for each image, or as a tuple of texts."""
+    shape = [sizes[one] if isinstance(one, str) else one for one in column.shape]
+    match column.kind:
+        case "string":
+            return tuple(values.to_pylist())
+        case "int64":
+            return np.array([-1 if v is None else v for v in values.to_pylist()], np.int64)
+        case "list<int64>":
+            return np.array(values.to_pylist(), np.int64).reshape(n, *shape)
+        case "binary":
+            content = np.frombuffer(b"".join(values.to_pylist()), np.uint8)
+            if column.bits:
+                rows = content.reshape(n, -1)
+                content = np.unpackbits(rows, axis=1, count=math.prod(shape)).astype(bool)
+            return content.reshape(n, *shape)
+    chunk = values.combine_chunks()
+    flat = chunk.flatten() if shape else chunk
+    return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(n, *shape)
 
-    return ClassData(
-        target=target,
-        image=ints("image"),
-        names=tuple(rows["name"].to_pylist()),
-        group=np.array(groups, np.int64),
-        truth=ints("truth"),
-        predicted=ints("predicted"),
-        score=floats("score"),
-        maps=floats("values", *per_fill, of=maps),
-        errors=floats("errors", *per_fill, of=maps),
-        presence=floats("presence"),
-        color=floats("color"),
-        zone_energy=floats("zone_energy", len(info.zones)),
-        zone_effect=floats("zone_effect", len(info.zones), n_fills),
-        own_share=floats("own_share", len(info.basics)),
-        own_effect=floats("own_effect", len(info.basics), n_fills),
-        gray=ints("gray"),
-        hue120=ints("hue120"),
-        hue240=ints("hue240"),
-        flip=tuple(rows["flip"].to_pylist()),
-        righted=tuple(rows["righted"].to_pylist()),
-        ranks=floats("ranks", *per_fill, of=maps),
-        pixels=np.frombuffer(b"".join(rows["pixels"].to_pylist()), np.uint8).reshape(
-            n, size, size, 3
-        ),
-        outer=tuple(rows["outer"].to_pylist()),
-        outer_after=floats("outer_after", n_fills + 2),
-        outer_said=np.array(rows["outer_said"].to_pylist(), np.int64).reshape(n, n_fills + 2),
-        outer_region=np.unpackbits(bits, axis=1, count=size**2).astype(bool).reshape(n, size, size),
-    )
+
+def stored_row(values: Row) -> Row:
+    """The row of an image in the table, of what was measured of it."""
+    return {name: as_stored(values[name], kind) for name, kind in IMAGES.items() if name in values}
+
+
+def as_stored(value: Any, kind: str) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tobytes() if kind == "binary" else value.ravel()
+    return value
 
 
 def read_classes(folder: Storage) -> Iterator[ClassData]:
     """All classes in order, one at a time."""
+    info = read_asked(folder)
     for target in class_numbers(folder):
-        yield read_class(folder, target)
+        yield read_class(folder, target, info)
 
 
 def read_answers(folder: Storage) -> ConfirmationAnswers:
@@ -315,45 +280,3 @@ def read_failed(folder: Storage) -> list[Row]:
     file = folder / "failed.parquet"
     with reporting_damage(folder):
         return list(read_parquet(file, FAILED).to_pylist()) if file.is_file() else []
-
-
-# ---- writing
-
-
-def parquet(rows: Sequence[Row], columns: dict[str, str]) -> bytes:
-    """Rows as the bytes of a file; the same for the same rows."""
-    import pyarrow
-    from pyarrow.parquet import write_table
-
-    schema = pyarrow.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
-    values = {name: [row.get(name) for row in rows] for name in columns}
-    halves = [f"{name}.list.element" for name, kind in columns.items() if kind == "list<float32>"]
-    plain = [name for name, kind in columns.items() if kind in ("string", "int64")]
-    out = io.BytesIO()
-    write_table(
-        pyarrow.table(values, schema=schema),
-        out,
-        compression="zstd",
-        use_dictionary=plain,
-        use_byte_stream_split=halves or False,
-    )
-    return out.getvalue()
-
-
-def arrow_type(kind: str) -> Any:
-    import pyarrow
-
-    if kind.startswith("list<"):
-        return pyarrow.list_(arrow_type(kind[5:-1]))
-    return getattr(pyarrow, kind)()
-
-
-def in_parts(rows: Iterable[Any], size: int = PART) -> Iterator[list[Any]]:
-    part: list[Any] = []
-    for row in rows:
-        part.append(row)
-        if len(part) == size:
-            yield part
-            part = []
-    if part:
-        yield part

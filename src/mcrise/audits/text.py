@@ -51,9 +51,11 @@ def five_sentences(info: AuditInfo, stats: AuditStats) -> list[str]:
 def decisions(stats: AuditStats) -> str:
     """How often it is right, and how often without the right colors."""
     whole = stats.overall
-    turned = [f for f in (whole.hue120, whole.hue240) if f]
+    turned = [f for f in (whole.accuracy_hue120, whole.accuracy_hue240) if f]
     hues = f"with hues turned by 120 and 240 degrees on {join([percent(f) for f in turned], 'and')}"
-    without = ([f"in gray on {percent(whole.gray)}"] if whole.gray else []) + [hues] * bool(turned)
+    without = ([f"in gray on {percent(whole.accuracy_gray)}"] if whole.accuracy_gray else []) + [
+        hues
+    ] * bool(turned)
     if whole.accuracy:
         told = f"The model is right on {percent(whole.accuracy)} of {images(whole.accuracy.n)}"
         return f"{join([told, *without], 'and')}." if without else f"{told}."
@@ -89,7 +91,9 @@ def own_color(one: ClassStats) -> str:
 
     Empty where none is told from nothing, for as many as were looked at.
     """
-    cells = [(own, fill, f) for own, row in one.own.items() for fill, f in row.items()]
+    cells = [
+        (own, fill, f) for own, row in one.color_area_effect.items() for fill, f in row.items()
+    ]
     sure = [cell for cell in cells if bonferroni(cell[2], len(cells)).excludes_zero]
     if not sure:
         return ""
@@ -99,7 +103,7 @@ def own_color(one: ClassStats) -> str:
 
 def outside(stats: AuditStats) -> str:
     """How much of it lies outside of the object, and in which classes most."""
-    outer, told = stats.overall.outer, []
+    outer, told = stats.overall.background, []
     zone = next((zone for zone in OUTER if zone in stats.overall.zones), None)
     if zone is not None:
         whole = stats.overall.zones[zone]
@@ -185,13 +189,13 @@ def short(one: ClassFinding, info: AuditInfo) -> str:
 def oddities(stats: AuditStats) -> str:
     """Images that are decided differently, and what rights mistakes."""
     whole = stats.overall
-    n_unlike = sum(len(one.unlike) for one in stats.classes)
+    n_unlike = sum(len(one.outliers) for one in stats.classes)
     n_looked_at = sum(one.n for one in stats.classes if one.n >= FEWEST_ALIKE)
     told = f"No image of {n_looked_at:,} is decided unlike the rest of its class"
     if not n_looked_at:
         told = "No class has images enough to tell which is decided unlike the rest"
     if n_unlike:
-        first = whole.unlike[0]
+        first = whole.outliers[0]
         label = next(one.label for one in stats.classes if one.target == first.target)
         some = "image is decided unlike the rest of its"
         many = "images are decided unlike the rest of their"
@@ -201,7 +205,7 @@ def oddities(stats: AuditStats) -> str:
         )
     if whole.accuracy is None:
         return f"{told}; mistakes are not known, since the truth is not."
-    wrong, righted = whole.mistakes["wrong"], whole.mistakes["righted"]
+    wrong, righted = whole.mistakes["wrong"], whole.mistakes["corrected"]
     if not wrong:
         return f"{told}; none of {images(whole.accuracy.n)} is decided wrongly."
     kinds = [f"{kind} {n}" for kind, n in mistakes_by_kind(whole)]
@@ -211,7 +215,7 @@ def oddities(stats: AuditStats) -> str:
 
 def mistakes_by_kind(one: ClassStats) -> list[tuple[str, int]]:
     """Most frequent first."""
-    kinds = [(kind, n) for kind, n in one.mistakes.items() if kind not in ("wrong", "righted")]
+    kinds = [(kind, n) for kind, n in one.mistakes.items() if kind not in ("wrong", "corrected")]
     return sorted(kinds, key=lambda pair: (-pair[1], pair[0]))
 
 
@@ -229,7 +233,7 @@ def class_table(stats: AuditStats) -> list[str]:
             markdown(one.label),
             str(one.n),
             *(percent(estimate) if estimate else "" for estimate in (
-                one.accuracy, one.gray, one.color_share, one.zones.get(zone or ""))),
+                one.accuracy, one.accuracy_gray, one.color_share, one.zones.get(zone or ""))),
             "too few images" if one.too_few else found,
         ]  # fmt: skip
         lines.append(cells)
@@ -245,7 +249,7 @@ def class_details(stats: AuditStats) -> list[str]:
         told = [f"- {finding.sentence}" for finding in (*one.findings, *one.under_masks)]
         own = own_color(one)
         told += [f"- {sentence_case(own)}."] if own else []
-        told += [f"- Unlike the others: {image.sentence}" for image in one.unlike]
+        told += [f"- Unlike the others: {image.sentence}" for image in one.outliers]
         if told:
             lines += [f"## {markdown(one.label)}", "", *map(markdown, told), ""]
     return lines

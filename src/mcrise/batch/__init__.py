@@ -1,14 +1,15 @@
 """The engine under studies and audits: many images, many workers, any interruption.
 
-A batch is a list of tasks, a function that does one, and a folder. The engine claims the folder,
+A batch says which tasks there are and what to do with an answer. The engine claims the folder,
 hands tasks to workers, takes their results in any order and writes the same bytes whoever computed
 them. Killed at any moment, the same command continues; what failed can be tried again.
 
 - `storage`: paths on this machine or in an object store.
 - `datasets`: images with labels from folders, CSV files and GTSRB.
-- `work`: what a task and a worker are.
+- `work`: what a task, a worker and the settings of a batch are.
 - `workers`: workers in this process or in several; `ray_workers`: on a Ray cluster.
-- `engine`: claiming, retries, status, resuming.
+- `folder`: whose folder it is (note and lock), and how far the work is.
+- `engine`: handing out tasks, retries, status, resuming.
 - `tables`: Parquet in and out.
 
 `studies` and `audits` say which tasks there are and what to make of the results.

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from .._util.files import outside_results
 from ..errors import InputError
 from .storage import Storage
@@ -90,6 +92,35 @@ def read_dataset(storage: Storage, split: str, group: str | None) -> list[Exampl
             "its images."
         )
     return read_folder(storage)
+
+
+# ---- which of them
+
+
+def sample(examples: Sequence[Example], n_images: int | None, seed: int) -> list[Example]:
+    """A random sample of a collection, the same for the same seed, in the collection's order."""
+    if n_images is None or n_images >= len(examples):
+        return list(examples)
+    if n_images < 1:
+        raise InputError(f"{n_images} images were asked for, but at least 1 is needed.")
+    chosen = np.random.default_rng(seed).choice(len(examples), n_images, replace=False)
+    return [examples[i] for i in sorted(chosen)]
+
+
+def sample_of_each(examples: Sequence[Example], most: int | None, seed: int) -> list[Example]:
+    """At most this number of images of each label, at random, the same for the same seed."""
+    if most is None:
+        return list(examples)
+    if most < 1:
+        raise InputError(f"{most} images of a class were asked for, but at least 1 is needed.")
+    taken: Counter[str | None] = Counter()
+    chosen = []
+    for n in np.random.default_rng(seed).permutation(len(examples)).tolist():
+        label = examples[n].label
+        taken[label] += 1
+        if taken[label] <= most:
+            chosen.append(n)
+    return [examples[n] for n in sorted(chosen)]
 
 
 # ---- the German Traffic Sign Recognition Benchmark in its official layout
@@ -255,7 +286,7 @@ def read_box(storage: Storage, name: str, line: dict[str, str]) -> Box | None:
     except ValueError:
         raise InputError(
             f"{storage.path} gives {name} the box {', '.join(given)}, but four numbers x1, y1, x2, "
-            "y2 are needed, in pixels: mend the line."
+            "y2 are needed, in pixels: correct the line."
         ) from None
     return top, left, bottom, right
 

@@ -1,16 +1,17 @@
-"""Work on many images: tasks to be done, and what a crew asks of whoever hands them out.
+"""What is done for many images: settings, tasks, and the worker that does a task.
 
-A study and an audit are both such work. Each has tasks of its own, a protocol that makes the
-workers who can do them, and takes their answers in.
+A study and an audit each have their tasks, their settings (a `BatchConfig`) and their worker. The
+settings travel to every process that works, and make the worker there.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sized
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from ..config import RunConfig
 from ..errors import InputError, McriseError, ModelError
 from ..images import View
 from ..masks import Plan, draw
@@ -19,17 +20,29 @@ from ..painting.canvas import paint
 from .storage import Storage
 
 
+class Task(Protocol):
+    """What a worker is asked to do for one image."""
+
+    @property
+    def image(self) -> int:
+        """Its number in the batch."""
+
+    @property
+    def key(self) -> Hashable:
+        """What no other task of the batch has."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """Why a task has no answer."""
 
     reason: str
     kind: type[McriseError] = ModelError
-    final: bool = False  # another try would fail as well
+    final: bool = False  # another try would fail too
 
 
 class Worker(ABC):
-    """A model, and what it is asked; lives wherever tasks are done."""
+    """A model and what it is asked, in the process that does the tasks."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -39,7 +52,7 @@ class Worker(ABC):
         """The answer of a task, a pure function of it."""
 
     def attempt(self, task: Any) -> Any:
-        """Do a task; what goes wrong is an answer too, a `Failure`."""
+        """Do a task; an error becomes an answer, a `Failure`."""
         try:
             return self.do(task)
         except InputError as error:
@@ -54,7 +67,7 @@ class Worker(ABC):
             return Failure(f"{type(error).__name__}: {error}")
 
     def warm_up(self) -> None:
-        """Load and compile what painting needs, so that no task is late for it."""
+        """Load and compile what painting needs, so that no task waits for it."""
         size = self.model.geometry.size or (32, 32)
         plan = Plan(size)
         canvas = self.model.canvas(np.zeros((*size, 3), np.uint8), plan.fills)
@@ -73,37 +86,49 @@ def read_image(path: str) -> bytes:
         raise McriseError(f"It cannot be read ({error.strerror or error}).") from None
 
 
-class WorkerMaker(Protocol):
-    """What decides the answers, but for the images and the model; it travels to every worker."""
+def fill_names(fills: str | Sequence[str]) -> str:
+    """Fills as one text; only names travel to other processes."""
+    if isinstance(fills, str):
+        return fills
+    for fill in fills:
+        if not isinstance(fill, str):
+            raise InputError(
+                f"A fill is {fill!r}, but the fills of a study or an audit go by name, as in red, "
+                "#0f0 or blur:8."
+            )
+    return ",".join(fills)
 
-    def worker(self, model: Model) -> Worker: ...
 
+@dataclass(frozen=True)
+class BatchConfig(ABC):
+    """What decides the numbers of a batch, apart from the images and the model."""
 
-class Batch(Protocol):
-    """Tasks that are left, and who takes the answers."""
+    what: ClassVar[str]  # "study" or "audit"
+    target_rule: ClassVar[str]  # which class of an image is explained
+    run: RunConfig  # of each image
+
+    def __post_init__(self) -> None:
+        run, article = self.run, "an" if self.what == "audit" else "a"
+        if not isinstance(run.fills, str):
+            raise InputError(
+                f"The fills of {article} {self.what} go by name, as in red,#0f0,blur:8: name them."
+            )
+        if run.batch_size == "auto":
+            raise InputError(
+                "The batch size is auto, but each worker would find another, and the tables would "
+                "depend on who did what: give a number."
+            )
+        if run.target is not None:
+            raise InputError(
+                f"The target is {run.target!r}, but {article} {self.what} {self.target_rule}: "
+                "leave it out."
+            )
 
     @property
-    def complete(self) -> bool: ...
+    def batch_size(self) -> int:
+        assert self.run.batch_size != "auto"
+        return self.run.batch_size
 
-    @property
-    def examples(self) -> Sized: ...
-
-    @property
-    def done(self) -> Sized:
-        """The images that are finished, or have failed."""
-
-    @property
-    def counted(self) -> tuple[int, str]:
-        """How many images are through the present stage of the work, and what it is called."""
-
-    @property
-    def n_failed(self) -> int: ...
-
-    def next_task(self) -> Any:
-        """A task that can be done now; None: all that is left waits for answers."""
-
-    def take(self, task: Any, answer: Any) -> None:
-        """Take the answer of a task, or the `Failure` that it came to."""
-
-
-W = TypeVar("W", bound=Batch)
+    @abstractmethod
+    def worker(self, model: Model) -> Worker:
+        """Who does the tasks, with this model."""

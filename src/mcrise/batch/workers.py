@@ -1,17 +1,15 @@
-"""Who does the tasks of a study or audit: this process, others of this machine, or Ray actors.
+"""Who does the tasks of a batch: this process, or other processes of this machine.
 
-Each is a crew of workers that do one task at a time, may die or hang, and are then replaced. `run`
-is the same for all. Since a task is a pure function of what it is given, so are the results, to
-the bit.
+A pool has workers that do one task at a time. A worker may die or hang; it is then replaced. The
+engine treats all pools alike, Ray's too (`ray_workers`). A task is a pure function of what it is
+given, so the results are the same to the bit.
 """
 
 import contextlib
-import logging
 import math
 import multiprocessing
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -25,11 +23,11 @@ from typing import Any
 from .._util.threads import THREADS
 from ..errors import McriseError, ModelError
 from ..models import load_model
-from .work import Batch, Failure, W, Worker, WorkerMaker
+from .work import BatchConfig, Failure, Task, Worker
 
 TIMEOUT = 3600.0  # seconds a task may take
 TICK = 1.0  # seconds between two looks at the clock
-FALSE_STARTS = 3  # workers that die before their first task, with none at work, end the study
+FAILED_STARTS = 3  # workers that die before their first task, with none at work, end the batch
 ONE_THREAD = dict.fromkeys(
     (THREADS, "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
 )
@@ -42,7 +40,7 @@ class WorkerFactory:
 
     spec: str  # of the model
     options: dict[str, Any]  # of the model
-    config: WorkerMaker
+    config: BatchConfig
     identity: str | None = None  # that the model must have, so that all workers have the same
     folder: str = field(default_factory=os.getcwd)  # that paths are relative to
 
@@ -63,7 +61,8 @@ class WorkerFactory:
         model = load_model(self.spec, **{**self.options, "threads": 1})
         if self.identity not in (None, model.identity):
             raise ModelError(
-                f"its model is {model.identity!r}, but that of the study is {self.identity!r}: "
+                f"its model is {model.identity!r}, but that of the {self.config.what} is "
+                f"{self.identity!r}: "
                 "give all workers the same file."
             )
         worker = self.config.worker(model)
@@ -78,9 +77,9 @@ class WorkerDied(Failure):
 
 @dataclass
 class Assignment:
-    """What a worker is at, and since when; no task: it is getting ready."""
+    """What a worker does, and since when; no task: it is getting ready."""
 
-    task: Any
+    task: Task | None
     since: float = field(default_factory=time.monotonic)
 
 
@@ -91,9 +90,9 @@ class WorkerPool(ABC):
 
     def __init__(self, timeout: float = TIMEOUT) -> None:
         self.timeout = timeout
-        self.errands: dict[int, Assignment] = {}
+        self.assignments: dict[int, Assignment] = {}
         self.idle: list[int] = []
-        self.n_false_starts = 0
+        self.n_failed_starts = 0
         self.took: float | None = None  # seconds, of the task answered last
 
     @abstractmethod
@@ -114,61 +113,16 @@ class WorkerPool(ABC):
 
     def __enter__(self) -> "WorkerPool":
         for worker in range(self.n_workers):
-            self.recruit(worker)
+            self.replace_worker(worker)
         return self
 
     def __exit__(self, *reason: object) -> None:
         for worker in range(self.n_workers):
             self.kill_worker(worker)
 
-    def recruit(self, worker: int) -> None:
-        self.errands[worker] = Assignment(None)
+    def replace_worker(self, worker: int) -> None:
+        self.assignments[worker] = Assignment(None)
         self.start(worker)
-
-
-def run(work: W, pool: WorkerPool) -> Iterator[W]:
-    """Do all tasks of a study or audit; yields it every now and then."""
-    yield work
-    if work.complete:
-        return
-    with pool:
-        while not work.complete:
-            while pool.idle and (task := work.next_task()) is not None:
-                worker = pool.idle.pop()
-                pool.errands[worker] = Assignment(task)
-                pool.send(worker, task)
-            for worker, answer in pool.poll():
-                handle_result(work, pool, worker, answer)
-            now = time.monotonic()
-            for worker, errand in list(pool.errands.items()):
-                if errand.task and now - errand.since > pool.timeout:
-                    pool.kill_worker(worker)
-                    late = WorkerDied(f"No answer within {pool.timeout:g} seconds.")
-                    handle_result(work, pool, worker, late)
-            yield work
-
-
-def handle_result(work: Batch, pool: WorkerPool, worker: int, answer: Any) -> None:
-    """Take what was heard of a worker, and replace one that is gone."""
-    errand = pool.errands.pop(worker)
-    task = errand.task
-    if task is None and isinstance(answer, Failure):
-        pool.n_false_starts += 1
-        at_work = pool.idle or any(errand.task for errand in pool.errands.values())
-        if not isinstance(answer, WorkerDied) or (
-            pool.n_false_starts >= FALSE_STARTS and not at_work
-        ):
-            raise ModelError(f"A worker cannot start: {answer.reason}")
-    if isinstance(answer, WorkerDied):
-        pool.recruit(worker)
-    else:
-        pool.idle.append(worker)
-        pool.n_false_starts = 0
-    if task is not None:
-        assert answer is not None
-        if not isinstance(answer, Failure):
-            pool.took = time.monotonic() - errand.since
-        work.take(task, answer)
 
 
 # ---- this process
@@ -205,7 +159,7 @@ class InlinePool(WorkerPool):
 
 
 class ProcessPool(WorkerPool):
-    """Worker processes; what they are told and answer goes through pipes."""
+    """Worker processes; tasks and answers go through pipes."""
 
     def __init__(self, factory: WorkerFactory, n_workers: int, timeout: float = TIMEOUT) -> None:
         super().__init__(timeout)
@@ -217,14 +171,14 @@ class ProcessPool(WorkerPool):
         spawn = multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
         given = theirs, self.factory, os.environ.get(SAFE_PATH)
-        process = spawn.Process(target=work, args=given, daemon=True)
+        process = spawn.Process(target=work_in_process, args=given, daemon=True)
         with inherited({**ONE_THREAD, SAFE_PATH: "1"}), without_main():
             process.start()
         theirs.close()
         self.pipes[worker], self.processes[worker] = ours, process
 
     def send(self, worker: int, task: Any) -> None:
-        with contextlib.suppress(OSError):  # it has died: `hear` will find out
+        with contextlib.suppress(OSError):  # it has died: `poll` will find out
             self.pipes[worker].send(task)
 
     def poll(self) -> Iterator[tuple[int, Any]]:
@@ -237,7 +191,7 @@ class ProcessPool(WorkerPool):
                 self.kill_worker(worker)
                 if worker in self.idle:  # nobody was waiting for it
                     self.idle.remove(worker)
-                    self.recruit(worker)
+                    self.replace_worker(worker)
                     continue
                 answer = WorkerDied(f"The worker process ended ({ending(self.processes[worker])}).")
             yield worker, answer
@@ -257,7 +211,7 @@ class ProcessPool(WorkerPool):
 
 @contextlib.contextmanager
 def without_main() -> Iterator[None]:
-    """Hide the program that called: a new process would run it up to the study once more.
+    """Hide the program that called: a new process would run it again, up to this call.
 
     Workers need nothing of it, and in a script without a guard they would die of it.
     """
@@ -300,12 +254,12 @@ def ending(process: Any) -> str:
     code = process.exitcode
     if code is None or code >= 0:
         return f"exit code {code}"
-    # Not every system has every signal, and real-time ones have no name of their own.
+    # Not every system has every signal, and real-time ones have no name.
     names = {int(one): one.name for one in signal.Signals}
     return names.get(-code, f"signal {-code}")
 
 
-def work(pipe: Connection, factory: WorkerFactory, safe_path: str | None) -> None:
+def work_in_process(pipe: Connection, factory: WorkerFactory, safe_path: str | None) -> None:
     """What a worker process does: get ready, say so, then task after task until the pipe ends."""
     restore(SAFE_PATH, safe_path)  # for programs that a model may start
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # which Windows does not pass on at the start
@@ -325,87 +279,3 @@ def follow_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-# ---- a Ray cluster
-
-
-class RayPool(WorkerPool):
-    """Actors on the nodes of a Ray cluster: one per GPU where there are any, else one per core."""
-
-    def __init__(
-        self,
-        factory: WorkerFactory,
-        address: str | None = None,
-        n_workers: int | None = None,
-        timeout: float = TIMEOUT,
-    ) -> None:
-        super().__init__(timeout)
-        self.factory, self.ray = factory, connect(address)
-        there = self.ray.cluster_resources()
-        self.gpus = int(there.get("GPU", 0) > 0)
-        self.n_workers = n_workers or int(there.get("GPU", 0) or there.get("CPU", 1))
-        self.actors: dict[int, Any] = {}
-        self.awaited: dict[Any, int] = {}  # which worker an answer will be from
-
-        class RayWorker:
-            def prepare(self, factory: WorkerFactory) -> Failure | None:
-                self.worker = factory.attempt()
-                return self.worker if isinstance(self.worker, Failure) else None
-
-            def attempt(self, task: Any) -> Any:
-                assert isinstance(self.worker, Worker)
-                return self.worker.attempt(task)
-
-        self.kind = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_restarts=0)(RayWorker)
-
-    def start(self, worker: int) -> None:
-        actor = self.kind.options(runtime_env={"env_vars": ONE_THREAD}).remote()
-        self.actors[worker] = actor
-        self.awaited[actor.prepare.remote(self.factory)] = worker
-
-    def send(self, worker: int, task: Any) -> None:
-        self.awaited[self.actors[worker].attempt.remote(task)] = worker
-
-    def poll(self) -> Iterator[tuple[int, Any]]:
-        errors = self.ray.exceptions
-        ready, _ = self.ray.wait(list(self.awaited), timeout=TICK)
-        for answer in ready:
-            worker = self.awaited.pop(answer)
-            try:
-                yield worker, self.ray.get(answer)
-            except errors.RayError as error:
-                self.kill_worker(worker)
-                reason = str(error).strip().splitlines()[-1]
-                yield worker, WorkerDied(f"The worker died ({type(error).__name__}: {reason}).")
-
-    def kill_worker(self, worker: int) -> None:
-        self.awaited = {ref: owner for ref, owner in self.awaited.items() if owner != worker}
-        if actor := self.actors.pop(worker, None):
-            self.ray.kill(actor)
-
-    def __exit__(self, *reason: object) -> None:
-        super().__exit__(*reason)
-        self.ray.shutdown()
-
-
-def connect(address: str | None) -> Any:
-    """Join a cluster, or start one on this machine where no address is given."""
-    try:
-        import ray
-    except ImportError:
-        raise McriseError("Ray is not installed: pip install 'mcrise[cluster]'.") from None
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    try:
-        if address and ":" in address:
-            host, _, port = address.removeprefix("ray://").rpartition(":")
-            socket.create_connection((host, int(port)), timeout=10).close()
-        ray.init(address=address or "local", include_dashboard=False if address is None else None,
-                 log_to_driver=False, logging_level=logging.ERROR)  # fmt: skip
-    except (ConnectionError, OSError, ValueError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else "no answer"
-        raise McriseError(
-            f"There is no Ray cluster at {address or 'this machine'} ({reason}): give the address "
-            "of its head, as in 10.0.0.1:6379, or none to start one here."
-        ) from None
-    return ray

@@ -33,7 +33,7 @@ COMMANDS = {
     "diff": "Compare two audits, or two runs, BEFORE and AFTER.",
     "check": "Test an AUDIT against rules (for CI): each holds, is violated or is undecided.",
     "study": "Explain the images of DATA by several methods and measure how good each method is.",
-    "study-status": "Show how far the study in FOLDER is, also while it runs.",
+    "status": "Show how far the study or audit in FOLDER is, also while it runs.",
 }
 
 

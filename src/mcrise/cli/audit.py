@@ -1,5 +1,6 @@
 """`mcrise audit`: which colors and places a model depends on, over many images."""
 
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -7,9 +8,12 @@ import click
 from ..audits.api import prepare
 from ..audits.config import N_MASKS
 from ..audits.zones import DEFAULT
+from ..batch.engine import BatchOptions
+from ..config import RunConfig
 from ..errors import McriseError
 from .options import (
     MODEL_HELP,
+    RUN_FIELDS,
     Command,
     advanced,
     batch_options,
@@ -47,8 +51,10 @@ def audit(data: str, model: str, quiet: bool, settings: dict[str, Any], **option
     audit that was interrupted. Of a finished one it makes the figures and pages again.
     """
     refuse_threads(settings, "audit")
-    order = prepare(data, model, **options, **settings)
-    found = order.run(not quiet, None if quiet else lambda cost: echo(*cost.lines(), err=True))
+    config = RunConfig(**{name: options.pop(name) for name in RUN_FIELDS})
+    batch = BatchOptions(**{one.name: options.pop(one.name) for one in fields(BatchOptions)})
+    prepared = prepare(data, model, config, batch, **options, **settings)
+    found = prepared.run(not quiet, None if quiet else lambda cost: echo(*cost.lines(), err=True))
     if not quiet:
         echo(*found.summary, "", f"Audit: {found.path}")
     if found.n_failed == found.n_images:

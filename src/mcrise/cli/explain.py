@@ -16,6 +16,7 @@ from ..interpretation.claims import join
 from ..models import load_model
 from ..output.progress import with_progress
 from ..output.run_folder import EXPLANATION, MAPS, Drawing, RunFolder, folder_of
+from ..output.terminal import print_lines
 from ..sampling import grow, last, run, trial_budget, watched, with_trials
 from .options import (
     MODEL_HELP,
@@ -31,7 +32,7 @@ from .options import (
     save_every_option,
     target_options,
 )
-from .output import echo, echo_text
+from .output import echo_text
 
 
 @click.command(cls=Command)
@@ -135,4 +136,4 @@ def print_result(drawing: Drawing, run: Path, as_json: bool, quiet: bool = False
         files = drawing.files
         drawn = {"Maps": files[MAPS], "explanation": files.get(EXPLANATION), "run": run}
         written = [f"{what}: {path}" for what, path in drawn.items() if path is not None]
-        echo(*drawing.lines(), "   ".join(written))
+        print_lines([*drawing.lines(), "   ".join(written)], drawing.fills)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ..batch.datasets import SPLIT
+from ..batch.engine import RETRIES
 from ..batch.workers import TIMEOUT
 from ..config import FIELDS, FloatOrAuto, IntOrAuto, RunConfig
 from ..errors import InputError
@@ -17,7 +18,6 @@ from ..explanation_file import CHECKPOINT_SECONDS
 from ..fills import Fill
 from ..fills import parse as parse_fills
 from ..models.scores import SCORE_KINDS
-from ..studies.api import RETRIES
 
 
 class Pair(click.ParamType):  # type: ignore[type-arg]
@@ -288,6 +288,8 @@ def batch_options(what: str) -> Decorator:
                             "dies."),
         "keep_going": option("--keep-going", is_flag=True,
                              help="Leave out images that fail, and list them."),
+        "retry_failed": option("--retry-failed", is_flag=True,
+                               help="Try images again that failed before."),
         "overwrite": option("--overwrite", is_flag=True,
                             help=f"Replace another {what} in the folder."),
         "quiet": quiet_option,

@@ -8,7 +8,7 @@ from ..errors import McriseError
 from ..estimators import DEFAULT, ESTIMATORS
 from ..metrics import STEP
 from ..studies.api import run_study
-from ..studies.tasks import METHODS, N_MASKS, PAPERS
+from ..studies.config import METHODS, N_MASKS, PAPERS
 from .options import (
     MODEL_HELP,
     Command,
@@ -35,7 +35,6 @@ from .output import echo
 @advanced("--step", type=float, default=STEP, show_default=True,
           help="Share of the pixels changed per step of a curve.")  # fmt: skip
 @option("--best-color", is_flag=True, help="Also paint lime and rise with their best color.")
-@option("--retry-failed", is_flag=True, help="Try images again that failed before.")
 @batch_options("study")
 @model_options
 def study(data: str, model: str, quiet: bool, settings: dict[str, Any], **options: Any) -> None:

@@ -26,6 +26,7 @@ N_DOMINANT = 2
 NEAR = 0.7  # distance in color space, of at most 1.7: a color further away is another one
 TINTS = tuple(color for color in product((0.0, 1.0), repeat=3) if len(set(color)) > 1)  # six hues
 
+FIRM = 0.35  # of the score: a color that lowers it by less may not a quarter of a cell beside
 AS_MUCH = 2 / 3  # of an effect: a control that does this much does as much
 FEWEST_PLACES, FIRST_PLACES = 9, 10  # controls: with fewer nothing is said; asked first
 FEW, NEARLY_ALL = 4, 15  # of 19
@@ -158,7 +159,9 @@ def claims_from_fall(
     colors = [fill for fill in falling if fill.is_color]
     kept = [fill for fill, score in after.items()
             if fill.is_color and scale.keeps(score) and not scale.rises(score)]  # fmt: skip
-    said, own = [("lowers", falling)], own_score(tests)
+    firm = [fill for fill in falling
+            if fill == main.fill or scale.score - after[fill] >= FIRM * scale.share]  # fmt: skip
+    said, own = [("lowers", firm)], own_score(tests)
     everywhere = control is not None and control.verdict == "almost anywhere"
     if own is not None and scale.keeps(own) and colors:
         if everywhere and main.fill in colors and len(colors) <= len(after) // 2:

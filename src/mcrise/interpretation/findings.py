@@ -33,6 +33,8 @@ Role = Literal[
     "control",  # the same block and color in another place
     "pair",  # two findings together
     "whole",  # halves and all of the image
+    "large",  # an area of the map that is too large for a place
+    "pieces",  # as much of the image elsewhere, in pieces
     "counterfactual",  # does the model then say the class that is wanted?
 ]
 

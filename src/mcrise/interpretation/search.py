@@ -55,7 +55,11 @@ MOST_OF_IT = 0.8  # of the margin: a smaller block that does this much is the fi
 N_TAKES = 5  # answers to one repaint, where they differ each time
 MOST_ASKED_AGAIN = 10  # places, where answers differ each time
 N_PAIRED = 6  # blocks that are tried two at a time on the way to another class
+LARGE = "*"  # in place of a letter: an area that is too large for a place
+N_PIECES = 5  # times that as much of the image is painted elsewhere
 WEAK = 0.5  # relative error of a map, from which on the image is scanned beside it
+WRONG = 0.2  # of the trials that matter, against the sign of the map: likewise
+ROOM = 0.75  # of the range: a lower score has room to rise, which maps show badly; likewise
 
 
 @dataclass(frozen=True)
@@ -180,6 +184,7 @@ def search(
         yield from ask_several(inquiry, maps, mains, lobes)
     if not mains and effort.several:
         yield from ask_whole(inquiry)
+        yield from ask_large(inquiry, maps)
     if wanted is not None:
         yield from reach(inquiry, wanted, budget)
     elif effort.several and target == inquiry.scale.predicted and len(inquiry.scale.before) > 1:
@@ -209,18 +214,31 @@ def look(
         new = [ranking.learn(one.region, inquiry.direction(one)) for one in trials]
         return any(new)
 
-    learn(one for one in lobes if one.repaint.share <= LARGEST)
     n_left = budget - len(lobes)
-    is_new = True
-    while is_new and n_left > 0:
-        picked = ranking.next_round(min(ROUND, n_left))
-        if not picked:
-            break
-        n_left -= len(picked)
-        is_new = learn((yield from inquiry.ask([inquiry.question(one) for one in picked])))
-    if maps.relative_error > WEAK:
+    opposite: list[bool] = []  # of trials that matter, whether the map has the other sign
+
+    def rounds() -> Generator[list[Question], list[Scores], None]:
+        nonlocal n_left
+        is_new = True
+        while is_new and n_left > 0:
+            picked = ranking.next_round(min(ROUND, n_left))
+            if not picked:
+                break
+            n_left -= len(picked)
+            made = yield from inquiry.ask([inquiry.question(one) for one in picked])
+            ways = [inquiry.direction(one) for one in made]
+            opposite.extend(way == -one.direction for one, way in zip(picked, ways, strict=True)
+                            if way)  # fmt: skip
+            is_new = learn(made)
+
+    learn(one for one in lobes if one.repaint.share <= LARGEST)
+    yield from rounds()
+    wrong = sum(opposite) > WRONG * len(opposite) or not opposite
+    if maps.relative_error > WEAK or wrong or inquiry.scale.score < ROOM * inquiry.scale.range:
         scanned = ranking.scan()[: max(n_left, 0)]
-        learn((yield from inquiry.ask([inquiry.question(one) for one in scanned])))
+        n_left -= len(scanned)
+        if learn((yield from inquiry.ask([inquiry.question(one) for one in scanned]))):
+            yield from rounds()
 
 
 def choose(
@@ -436,6 +454,46 @@ def ask_whole(inquiry: Inquiry) -> Asking:
                                     for region in regions for fill in inquiry.fills]))  # fmt: skip
 
 
+def ask_large(inquiry: Inquiry, maps: Maps) -> Generator[list[Question], list[Scores], None]:
+    """Describe the strongest area of the map that is too large for a place, if it matters.
+
+    It is compared with as much of the rest of the image, in pieces of two by two cells.
+    """
+    chance, cell = inquiry.explanation.chance(maps), inquiry.explanation.plan.cell
+    regions = find_regions(maps.values, chance.values, chance.limit, cell)
+    large = [(region, way) for region, way in regions if region.mean() > LARGEST][:1]
+    for region, direction in large:
+        fill = inquiry.fills[int((direction * maps.values[:, region].mean(axis=1)).argmax())]
+        (main,) = yield from inquiry.ask_surely([ask_about(region, fill, "large", LARGE)])
+        if not inquiry.direction(main):
+            continue
+        fills = [one for one in inquiry.fills if one != fill][:MOST_COLORS]
+        scale, image = inquiry.scale, inquiry.image
+        tests = yield from inquiry.ask_surely(first_questions(scale, image, main, fills, True))
+        yield from inquiry.ask_surely(second_questions(scale, image, main, tests))
+        scattered = [ask_about(one, fill, "pieces", LARGE) for one in pieces(inquiry, region)]
+        yield from inquiry.ask_surely(scattered)
+
+
+def pieces(inquiry: Inquiry, region: Region) -> list[Region]:
+    """As much of the image outside a region, in pieces of two by two cells; none if no room."""
+    lattice = inquiry.lattice
+    if region.mean() > 0.5:
+        return []
+    inside = lattice.means(region[None])[0]
+    free = np.flatnonzero((lattice.blocks[:, 0] == min(2, lattice.blocks[:, 0].max()))
+                          & (inside == 0))  # fmt: skip
+    found = []
+    for number in range(N_PIECES):
+        some = np.zeros(lattice.size, bool)
+        for block in np.random.default_rng([int(region.sum()), number]).permutation(free):
+            some |= lattice.region(int(block))
+            if some.sum() >= region.sum():
+                found.append(some)
+                break
+    return found
+
+
 # ---- another decision
 
 
@@ -564,6 +622,12 @@ def findings_from(
         sentence, *lines = words.about(finding)
         found.append(replace(finding, sentence=sentence, lines=tuple(lines)))
     claims = several_claims(scale, known, found)
+    large = next(
+        (one for one in known if one.role == "large" and scale.direction(one.scores)), None
+    )
+    if large is not None:
+        own = tuple(one for one in known if one.letter == LARGE and one.role in TESTS)
+        claims += claims_of(scale, explanation.view.pixels, large, own, None)
     smallest = counterfactual_of(scale, known, wanted)
     disagreements = words.disagreements(claims)
     return Findings(
@@ -571,7 +635,7 @@ def findings_from(
         label=explanation.label(target),
         findings=tuple(found),
         opening=(*disagreements, *words.opening(found)),
-        remarks=tuple(words.remarks(found, claims, smallest, wanted)),
+        remarks=(*words.remarks(found, claims, smallest, wanted), *words.large(large)),
         closing=words.closing(),
         counterfactual=smallest,
         trials=tuple(trials),

@@ -36,6 +36,7 @@ HEADLINES = {
 }
 MOST_REACTS = 0.4  # of the image, on places that lower the score
 SEARCHED = ("search", "smaller", "lobe")
+SEVERAL = ("either suffices", "both needed", "together", "nothing matters")
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +207,7 @@ class Words:
     ) -> list[str]:
         """What is said of several findings or of none, and what would change the answer."""
         letters = {key_of(one.region): one.letter for one in found}
-        out = [self.claim_line(claim, letters) for claim in claims if claim.kind != "saturated"]
+        out = [self.claim_line(claim, letters) for claim in claims if claim.kind in SEVERAL]
         if not found and not out:
             out.append(self.nothing_found())
         if len(self.scale.before) > 1:
@@ -251,6 +252,19 @@ class Words:
             f"({100 * least.repaint.share:.0f}% of the image) gives {least.score:.2f} "
             f"(from {self.scale.score:.2f})."
         )
+
+    def large(self, trial: Trial | None) -> list[str]:
+        """An area that is too large for a place: what painting it does, and as much elsewhere."""
+        if trial is None:
+            return []
+        pieces = [one.score for one in self.trials if one.role == "pieces"]
+        rest = f"; as much of the rest, in pieces, leaves {span_of(pieces)}" if pieces else ""
+        verb = "falls" if trial.score < self.scale.score else "rises"
+        return [
+            f"A large area matters as a whole ({100 * trial.repaint.share:.0f}% of the image, "
+            f"{box_words(trial.region)}): {painted(trial)}, {self.label!r} {verb} from "
+            f"{self.scale.score:.2f} to {trial.score:.2f}{rest}."
+        ]
 
     def counterfactual_line(self, smallest: Trial | None, wanted: int | None) -> str:
         """What was found to change the answer."""
@@ -325,7 +339,8 @@ def control_words(control: Control, finding: Finding | None = None) -> str:
     most, word = (min(scores), "lowest") if down else (max(scores), "highest")
     verdict = control.verdict
     if verdict != "only here":
-        verdict = f"{control.n_as_much} of them do about as much"
+        do = "does" if control.n_as_much == 1 else "do"
+        verdict = f"{control.n_as_much} of them {do} about as much"
     return (
         f"Control: the same block in {len(scores)} other places leaves {np.median(scores):.2f} "
         f"(median; {word} {most:.2f}); {verdict}."

@@ -50,7 +50,7 @@ WHERE = "WHERE a small patch", "changes the score", "(average over random", "pai
 SIGNS = {-1: "▼", 0: "=", 1: "▲"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shot:
     """A repainted picture, and what the model said of it."""
 
@@ -404,7 +404,7 @@ class MapsRow:
 
     def height(self, layout: Layout) -> float:
         image = self.image_size(layout)[1]
-        below = layout.high + 4 * LINE * 9 + 16 if self.enlarged else 0
+        below = max(layout.high, LEAST_HIGH) + 4 * LINE * 9 + 16 if self.enlarged else 0
         return 10 + 26 + max(image, below, LEAST_HIGH) + 18
 
     def draw(self, page: Page, layout: Layout, top: float) -> None:
@@ -417,14 +417,13 @@ class MapsRow:
             axis = self.panel(page, left, top, (layout.wide, layout.high), drawn(maps, k, scale))
             hatch_chance(axis, maps, k, scale)
             outline_regions(axis, [one.region for one in findings.described], INK)
-            hide_beyond(axis)
             middle = layout.left(column) + (layout.pitch - GAP) / 2
             words = cut(patch_title(maps, k), layout.pitch - 6, 9)
             page.write(middle, top - 28, words, 9, align="center")
             self.swatch(page, layout, column, top, k)
         self.scale(page, layout, 2 + len(shown), top, scale)
         if self.enlarged:
-            below, left = top + layout.high + 12, layout.left(2)
+            below, left = top + max(layout.high, LEAST_HIGH) + 12, layout.left(2)
             room = WIDTH - MARGIN - left
             lines = [f"{' '.join(WHERE)}.", *wrapped(legend(maps), room, 9, 3)]
             for n, line in enumerate(lines):
@@ -447,7 +446,6 @@ class MapsRow:
         spots = place_letters([one.region for one in findings], self.maps.image.shape, wide)
         for one, (row, column) in zip(findings, spots, strict=True):
             draw_letter(axis, one, row, column)
-        hide_beyond(axis)
         page.write(MARGIN + room / 2, top - 28, letters_title(findings), 9, align="center")
 
     def panel(
@@ -552,13 +550,6 @@ def draw_letter(axis: Axes, finding: Finding, row: float, column: float) -> None
         fontsize=9 if finding.described else 7, fontweight="bold", parse_math=False,
         bbox={"boxstyle": "circle,pad=0.15", "facecolor": color, "edgecolor": "white"},
     )  # fmt: skip
-
-
-def hide_beyond(axis: Axes) -> None:
-    """Let the picture fill its axes, whatever outlines reach beyond it."""
-    rows, columns = axis.get_images()[0].get_size()
-    axis.set_xlim(-0.5, columns - 0.5)
-    axis.set_ylim(rows - 0.5, -0.5)
 
 
 # ---- texts that fit

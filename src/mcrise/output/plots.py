@@ -101,7 +101,7 @@ def plot_maps(
         show_image(axes[line, 0], maps.image, names[line] if names else short(maps.label))
         for k in range(len(maps.values)):
             axis = axes[line, 1 + k]
-            axis.imshow(drawn(maps, k, scale))
+            show_map(axis, maps, k, scale)
             if line == 0 or rows[0].names != maps.names:
                 head(axis, maps, k)
     colorbar(figure, axes, scale, rows[0].unit)
@@ -113,7 +113,7 @@ def plot_into(axis: Axes, maps: Maps, vmax: float | None = None, cmap: str | Non
     """The strongest of some maps, into axes of the caller's own."""
     k = int(np.abs(maps.values).max(axis=(1, 2)).argmax())
     scale = scale_for([maps], vmax, cmap)
-    axis.imshow(drawn(maps, k, scale))
+    show_map(axis, maps, k, scale)
     plain(axis.set_title(f"{short(maps.label)}: {maps.names[k]}", fontsize=9))
     axis.set_axis_off()
     figure = axis.get_figure(root=True)
@@ -129,7 +129,7 @@ def plot_rise(rise: Maps, debiased: Maps) -> Figure:
     units = rise.unit, f"{debiased.unit} when kept"
     for panel, (maps, unit) in enumerate(zip((rise, debiased), units, strict=True), start=1):
         scale = scale_for([maps])
-        axes[0, panel].imshow(drawn(maps, 0, scale))
+        show_map(axes[0, panel], maps, 0, scale)
         axes[0, panel].set_title(["RISE", "debiased RISE"][panel - 1], fontsize=9)
         colorbar(figure, axes[:, panel : panel + 1], scale, unit)
     caption(figure, [debiased])
@@ -166,7 +166,7 @@ def plot_match(maps: Maps, match: NDArray[Any], name: str) -> Figure:
     plain(axes[0, 1].set_xlabel(short(name), fontsize=6))
     scale = scale_for([maps])
     for panel in range(len(maps.values)):
-        axes[0, 2 + panel].imshow(drawn(maps, panel, scale))
+        show_map(axes[0, 2 + panel], maps, panel, scale)
         head(axes[0, 2 + panel], maps, panel)
     colorbar(figure, axes, scale, maps.unit)
     caption(figure, [maps])
@@ -231,8 +231,14 @@ def outline(axis: Axes, findings: Sequence[Finding]) -> None:
             col, row, str(number), color="white", fontsize=8, ha="center", va="center",
             bbox={"boxstyle": "circle,pad=0.15", "facecolor": color, "edgecolor": "white"},
         )  # fmt: skip
-    axis.set_xlim(-0.5, axis.get_images()[0].get_size()[1] - 0.5)
-    axis.set_ylim(axis.get_images()[0].get_size()[0] - 0.5, -0.5)
+    fit_to_image(axis)
+
+
+def fit_to_image(axis: Axes) -> None:
+    """Let the picture fill its axes, whatever reaches beyond it."""
+    rows, columns = axis.get_images()[0].get_size()
+    axis.set_xlim(-0.5, columns - 0.5)
+    axis.set_ylim(rows - 0.5, -0.5)
 
 
 def outline_regions(
@@ -248,6 +254,7 @@ def outline_regions(
         axis.contour(cols, rows, framed, levels=[0.5], colors="white", linewidths=2.4 * thin)
         axis.contour(cols, rows, framed, levels=[0.5], colors=[color], linewidths=1.4 * thin,
                      linestyles="dashed" if dashed else "solid")  # fmt: skip
+    fit_to_image(axis)
 
 
 def place_letters(
@@ -292,6 +299,7 @@ def hatch_chance(axis: Axes, maps: Maps, k: int, scale: Scale) -> None:
                                 hatches=["/////"])  # fmt: skip
     stripes.set_edgecolor("#00000055")
     stripes.set_linewidth(0)
+    fit_to_image(axis)
 
 
 def middle_pixel(region: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -331,6 +339,12 @@ def scale_of(values: Sequence[NDArray[np.float32]]) -> float:
 def show_image(axis: Axes, image: NDArray[Any], title: str) -> None:
     axis.imshow(downsample(image, downsampling_step(image.shape, MOST_SIDE)))
     plain(axis.set_title(title, fontsize=9))
+
+
+def show_map(axis: Axes, maps: Maps, k: int, scale: Scale) -> None:
+    """Draw map k, striped where it could be chance."""
+    axis.imshow(drawn(maps, k, scale))
+    hatch_chance(axis, maps, k, scale)
 
 
 def drawn(maps: Maps, k: int, scale: Scale) -> NDArray[np.float32]:
@@ -401,6 +415,9 @@ def colorbar(figure: Any, axes: NDArray[Any], scale: Scale, label: str) -> None:
         pad=0.01,
         aspect=14,
     )
+    if scale.diverging:
+        ends = f"{scale.low:.2g}\nlowers", f"{scale.high:+.2g}\nraises"
+        bar.set_ticks([scale.low, 0, scale.high], labels=[ends[0].replace("-", "−"), "0", ends[1]])
     bar.set_label(label, fontsize=8)
     plain(bar.ax.yaxis.label)
     bar.ax.tick_params(labelsize=8)

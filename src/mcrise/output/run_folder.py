@@ -21,6 +21,7 @@ from ..errors import ExplanationError, InputError
 from ..estimators import DEFAULT, find_estimator
 from ..explanation import Explanation, Prediction, Target
 from ..explanation_file import CHECKPOINT_SECONDS, RunFile
+from ..fills import Fill
 from ..interpretation.findings import Findings
 from ..interpretation.trial_calls import answers_saved
 from ..maps import Maps
@@ -237,7 +238,7 @@ class RunFolder:
             files[RISE] = plot_rise(*pair)
         written = {name: self.save(figure, named(name, suffix)) for name, figure in files.items()}
         self.write_json(named(SUMMARY, suffix), summary.to_json())
-        return Drawing(summary, tested, written)
+        return Drawing(summary, tested, written, explanation.plan.fills)
 
     def save(self, figure: "Figure", name: str) -> Path:
         """Write a picture."""
@@ -276,6 +277,7 @@ class Drawing:
     summary: Summary
     findings: Mapping[int, Findings]  # of each class that was tested
     files: Mapping[str, Path]  # by what they are called without a suffix
+    fills: tuple[Fill, ...] = ()
 
     def lines(self) -> list[str]:
         """To print."""

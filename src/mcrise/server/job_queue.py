@@ -260,6 +260,7 @@ class JobQueue:
         with self.changed:
             job = self.get(id)
             whole.take_answers(explanation.answers, explanation.repaints)
+            whole.trial_logs |= explanation.trial_logs
             if job.state != "running":
                 whole.save(self.job_files.record_path(id))
 

@@ -69,7 +69,11 @@ def page(audit: TheAudit, result_cache: TheCache) -> HTMLResponse:
     def link(number: int) -> str | None:
         return f"/audit/{number}" if record_file(audit, number).is_file() else None
 
-    version = hashlib.sha256(b"".join((audit / name).read_bytes() for name in (NOTE, FILE)))
+    for name in (NOTE, FILE):
+        if not (audit / name).is_file():  # a FIFO would be waited for
+            raise UnknownJob(f"The audit has no file {name} any more: audit again.")
+    with reporting_damage(audit):
+        version = hashlib.sha256(b"".join((audit / name).read_bytes() for name in (NOTE, FILE)))
     text = result_cache.get(("audit", "page"), version.digest(), lambda: render(audit, link))
     return HTMLResponse(
         text, headers={"content-security-policy": f"{POLICY}; frame-ancestors 'none'"}

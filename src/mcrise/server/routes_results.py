@@ -12,22 +12,17 @@ from starlette.concurrency import run_in_threadpool
 
 from ..audits.run_diff import maps_of_difference
 from ..errors import InputError
-from ..estimators import DEFAULT, find_estimator
+from ..estimators import DEFAULT
 from ..explanation import Explanation
 from ..fills import Fill, parse
 from ..images import png
-from ..interpretation.regions import interpret
+from ..interpretation.findings import Findings
 from ..interpretation.repaints import Repaint, Stroke
 from ..interpretation.trial_calls import answers_saved
-from ..interpretation.trials import (
-    Intervention,
-    TriedInterpretation,
-    try_findings,
-    try_strokes,
-)
+from ..interpretation.trials import Intervention, try_strokes
 from ..maps import Maps
 from ..models.model import Model
-from ..output.web_maps import key_of, pack, reading_json, swatch
+from ..output.web_maps import findings_json, pack, swatch
 from .dependencies import (
     BODY,
     BYTES,
@@ -148,55 +143,37 @@ def packed_difference(
     return pack(replace(maps, label="difference"), explanation.plan.grid, chance)
 
 
-@router.get("/reading")
-def reading(
-    id: JobId,
-    explanation: TheExplanation,
-    result_cache: TheCache,
-    target: Target = None,
-    against: Target = None,
-    estimator: EstimatorName = DEFAULT,
+@router.get("/findings")
+def findings(
+    id: JobId, explanation: TheExplanation, result_cache: TheCache, target: Target = None
 ) -> dict[str, Any]:
-    """The maps in sentences; regions as runs of pixels outside and inside, in turn."""
-    target, readable = explanation.resolve(target), find_estimator(estimator).reading.name
+    """What the trials of a class found; regions as runs of pixels outside and inside, in turn."""
+    index = explanation.resolve(target)
+    if index not in explanation.trial_logs:
+        return {"target": index, "label": explanation.label(index), "tested": False}
     answer: dict[str, Any] = result_cache.get(
-        (id, "reading", target, against, readable, len(explanation.answers)),
+        (id, "findings", index, len(explanation.answers)),
         version_of(explanation),
-        lambda: reading_json(
-            try_findings(explanation, interpret(explanation, target, readable, against=against))
-        ),
+        lambda: {**findings_json(explanation.findings_of(index)), "tested": True},
     )
     return answer
 
 
 @router.post("/trials")
-async def trials(
-    id: JobId,
-    jobs: TheJobs,
-    target: Target = None,
-    estimator: EstimatorName = DEFAULT,
-    finding: Annotated[
-        str | None, Query(pattern="^[0-9a-f]{8}$", description="Key of the only one to be tried")
-    ] = None,
-) -> dict[str, Any]:
-    """Put the findings of a class to the test, or one; answers as `GET /reading`.
+async def trials(id: JobId, jobs: TheJobs, target: Target = None) -> dict[str, Any]:
+    """Search for the findings of a class and test them; answers as `GET /findings`.
 
-    That knows it from then. Calls the model a few dozen times for what was not tried before.
+    That knows them from then on. Calls the model for what was not tried before.
     """
     explanation = await run_in_threadpool(jobs.explanation, id)
-    reading = await run_in_threadpool(
-        interpret, explanation, target, find_estimator(estimator).reading.name
-    )
-    only = [found for found in reading.findings if finding in (None, key_of(found))]
-    if finding and not only:
-        raise HTTPException(404, "There is no such finding any more: load the findings again.")
+    index = explanation.resolve(target)
 
-    def tried(model: Model) -> TriedInterpretation:
+    def tried(model: Model) -> Findings:
         with answers_saved(explanation, lambda: jobs.keep_answers(id, explanation)):
-            return try_findings(explanation, reading, model, only[0] if finding else None)
+            return explanation.findings_of(index, model)
 
-    answer: Future[TriedInterpretation] = jobs.call(jobs.get(id).job_request.model, tried)
-    return reading_json(await asyncio.wrap_future(answer))
+    answer: Future[Findings] = jobs.call(jobs.get(id).job_request.model, tried)
+    return {**findings_json(await asyncio.wrap_future(answer)), "tested": True}
 
 
 # ---- what if

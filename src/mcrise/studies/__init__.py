@@ -4,8 +4,7 @@ For each image a study makes an explanation by each method (MC-RISE, RISE, LIME,
 measures deletion and insertion curves and their color-aware versions, and compares the methods on
 the same images with bootstrap intervals.
 
-- `config`: what a study asks, checked before the first call.
-- `tasks`: one image and one method, and the worker that does it.
+- `config`: what a study asks, checked before the first call; its tasks, and their worker.
 - `study`: which tasks are left, and which rows are done.
 - `baselines`: LIME and the random ranking.
 - `results`: tables, intervals, the summary and the example sheet.

@@ -1,39 +1,33 @@
 """`run_study`: a study from one call, on the cores of this machine or on a cluster."""
 
-import importlib.util
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
-from .._util.threads import n_cores
-from ..batch.datasets import SPLIT, open_dataset
-from ..batch.lock import Ownership
-from ..batch.storage import Storage
-from ..batch.work import W
-from ..batch.workers import (
-    TIMEOUT,
-    InlinePool,
-    ProcessPool,
-    RayPool,
-    WorkerFactory,
-    WorkerPool,
+from ..batch.datasets import SPLIT, open_dataset, sample
+from ..batch.engine import (
+    RETRIES,
+    BatchInput,
+    BatchOptions,
+    open_input,
     run,
+    with_progress,
 )
+from ..batch.folder import FolderLock
+from ..batch.storage import Storage
+from ..batch.tables import check_packages, read_parquet
+from ..batch.work import fill_names
+from ..batch.workers import TIMEOUT
 from ..config import MAX_MASKS, TOLERANCE, FloatOrAuto, IntOrAuto, RunConfig
-from ..errors import InputError
 from ..estimators import DEFAULT
-from ..explanation import SAME_ANSWER
 from ..metrics import STEP
-from ..models import ModelSettings, load_model
-from ..models.model import Model
+from ..model_calls import same_model
+from ..models import ModelSettings
 from .baselines import LIME_SAMPLES
-from .results import TABLE, read_table, write_results
-from .study import Study, sample
-from .tasks import N_MASKS, PAPERS, StudyConfig, Worker
-
-RETRIES = 2
+from .config import N_MASKS, PAPERS, StudyConfig
+from .results import COLUMNS, TABLE, write_results
+from .study import Study
 
 
 @dataclass(frozen=True)
@@ -53,7 +47,7 @@ class StudyResult:
 
     def table(self) -> Any:
         """The table, as pyarrow has it: a row per image, method and estimator."""
-        return read_table(Storage(self.path))
+        return read_parquet(Storage(self.path), COLUMNS)
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the table; a failed image's have an `error` and no numbers."""
@@ -115,9 +109,8 @@ def run_study(
     and `retry_failed` tries such images again.
     """
     config = StudyConfig(
-        methods=tuple(sorted(words(methods))),
         run=RunConfig(
-            fills=fills if isinstance(fills, str) else ",".join(map(named, fills)),
+            fills=fill_names(fills),
             grid=(grid, grid) if isinstance(grid, int) else grid,
             mask_prob=mask_prob,
             seed=seed,
@@ -126,127 +119,56 @@ def run_study(
             max_masks=max_masks,
             batch_size=batch_size,
         ),
+        methods=tuple(sorted(words(methods))),
         estimators=tuple(sorted(words(estimators))),
         step=step,
         lime_samples=lime_samples,
         best_color=best_color,
     )
-    in_memory = not isinstance(model, str | Path)
-    check_work(workers, ray, timeout, retries, in_memory)
-    check_packages(config)
+    options = BatchOptions(workers, ray, timeout, retries, keep_going, retry_failed, overwrite)
+    check_packages("A study", *(["lime"] if "lime" in config.methods else []))
+    given = open_input(
+        data, split, model, dict(settings), out, options,
+        lambda: sample(open_dataset(data, split), images, seed),
+    )  # fmt: skip
+    notes = list(given.model.notes)
+    if images is not None and images > len(given.examples):
+        notes.append(f"{images} images were asked for, and {data} holds {len(given.examples)}")
     place = Storage(out)
-    if os.path.abspath(out) == os.path.abspath(data):
-        raise InputError(f"The images are in {data} themselves: choose another --out.")
-    examples = sample(open_dataset(data, split), images, seed)
-    said: Any = {**settings, "threads": None if in_memory else 1}
-    known = load_model(model, **said)
-    ownership = Ownership(place)
-    try:
+    with FolderLock(place, "study") as lock:
         study = Study(
-            examples,
+            given.examples,
             config,
-            known.identity,
-            known.labels,
+            given.model.identity,
+            given.model.labels,
             place,
-            data=f"{data if Storage(data).remote else os.path.abspath(data)} ({split})",
+            data=given.data,
             keep_going=keep_going,
             retries=retries,
             retry_failed=retry_failed,
             overwrite=overwrite,
-            ownership=ownership,
+            lock=lock,
         )
         if not study.complete:
-            worker = Worker(known, config)
-            check_answers(study, worker)
-            if in_memory:
-                pool: WorkerPool = InlinePool(worker)
-            else:
-                factory = WorkerFactory(str(model), said, config, known.identity)
-                pool = pool_of(factory, workers, ray, timeout)
-            for _ in watched(run(study, pool), progress):
+            check_answers(study, given)
+            for _ in with_progress(run(study, given.pool(config, options)), progress):
                 pass
-        ownership.check()
-        notes = [*notes_of(known, data, images, len(examples)), *study.notes()]
-        summary = write_results(study, notes)
-    finally:
-        ownership.release()
-    return StudyResult((place / TABLE).path, tuple(summary), len(examples), study.n_failed)
+        lock.check()
+        summary = write_results(study, [*notes, *study.notes()])
+    return StudyResult((place / TABLE).path, tuple(summary), len(given.examples), study.n_failed)
 
 
-def check_answers(study: Study, worker: Worker) -> None:
-    """Refuse to go on with a model that answers an image otherwise than when its row was made."""
+def check_answers(study: Study, given: BatchInput) -> None:
+    """Refuse to go on with a model that answers an image differently than when its row was made."""
     for image, kept in study.finished():
-        if image not in study.done or kept.get("score") is None:
-            continue
-        explanation = worker.start(study.examples[image].path, "black", PAPERS)
-        before, now = kept["score"], float(explanation.untouched[kept["predicted"]])
-        if abs(before - now) > SAME_ANSWER * explanation.score_range:
-            raise InputError(
-                f"The model gives {kept['image']} the score {now:.4g} now, and gave it "
-                f"{before:.4g} when its row was made: rows of two models, or of one that answers "
-                "at random, do not belong in one table. Choose another --out."
-            )
-        return
-
-
-def pool_of(
-    factory: WorkerFactory, workers: int | None, ray: str | None, timeout: float
-) -> WorkerPool:
-    if ray is not None:
-        return RayPool(factory, ray or None, workers, timeout)
-    return ProcessPool(factory, workers or n_cores(), timeout)
-
-
-def watched(work: Iterator[W], progress: bool) -> Iterator[W]:
-    """A study or audit with a bar, where one is wanted."""
-    if not progress:
-        return work
-    from ..batch.progress import with_study_progress
-
-    return with_study_progress(work)
-
-
-def notes_of(model: Model, data: Path | str, n_asked: int | None, n_images: int) -> list[str]:
-    notes = list(model.notes)
-    if n_asked is not None and n_asked > n_images:
-        notes.append(f"{n_asked} images were asked for, and {data} holds {n_images}")
-    return notes
-
-
-# ---- what is refused at the call
+        if image in study.done and kept.get("score") is not None:
+            now = given.answer(study.examples[image])
+            before, score_range = kept["score"], given.score_range(now)
+            if not same_model(before, now[kept["predicted"]], score_range):
+                raise given.other_model(study.out, study.what, kept["image"])
+            return
 
 
 def words(given: str | Sequence[str]) -> tuple[str, ...]:
     """Names, also where they come in one string with commas between."""
     return tuple(given.replace(" ", "").split(",") if isinstance(given, str) else given)
-
-
-def named(fill: Any) -> str:
-    if not isinstance(fill, str):
-        raise InputError(
-            f"A fill is {fill!r}, but those of a study go by name, as in red, #0f0 or blur:8."
-        )
-    return fill
-
-
-def check_work(
-    workers: int | None, ray: str | None, timeout: float, retries: int, in_memory: bool
-) -> None:
-    if workers is not None and workers < 1:
-        raise InputError(f"{workers} workers were asked for, but at least 1 is needed.")
-    if not timeout > 0:
-        raise InputError(f"The timeout is {timeout:g} seconds, but it must be above 0.")
-    if retries < 0:
-        raise InputError(f"{retries} retries were asked for, but 0 is the least.")
-    if in_memory and (ray is not None or workers not in (None, 1)):
-        raise InputError(
-            "A model in memory cannot be sent to other processes: give its path or "
-            "package.module:name, or leave workers and ray out."
-        )
-
-
-def check_packages(config: StudyConfig) -> None:
-    """Say what is missing before the work, not after it."""
-    for package, needed in (("pyarrow", True), ("lime", "lime" in config.methods)):
-        if needed and importlib.util.find_spec(package) is None:
-            raise InputError(f"A study needs {package}: pip install 'mcrise[study]'.")

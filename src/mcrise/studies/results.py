@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import VERSION
+from ..batch.folder import write
 from ..batch.storage import Storage
-from ..errors import InputError
+from ..batch.tables import parquet
 from ..images import open_picture
 from ..metrics import METRICS, Metric
-from .study import N_EXAMPLES, Study, write
-from .tasks import SHOWN
+from .config import SHOWN
+from .study import N_EXAMPLES, Study
 
 COLUMNS = {
     "image": "string",
@@ -39,7 +40,7 @@ BASE = ("rise", "rise")  # what the others are compared with
 HEADLINE = METRICS["ca_deletion"]  # what methods are compared by
 BEST_COLOR = Metric("best_color_deletion", "best color", deletes=True, color_aware=False)
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how one begins, to a spreadsheet
-MOST_TOLD = 20  # failures in the summary; the table has them all
+MOST_LISTED = 20  # failures in the summary; the table has them all
 
 Row = dict[str, Any]
 Key = tuple[str, str]  # method, estimator
@@ -65,7 +66,7 @@ def write_results(study: Study, notes: Sequence[str] = ()) -> list[str]:
             shown.append((image, kept["rows"]))
         rows += [{"image": kept["image"], **row} for row in kept["rows"]]
     rows.sort(key=lambda row: (row["image"], row["method"], row["estimator"]))
-    write(study.out / TABLE, parquet(rows))
+    write(study.out / TABLE, parquet(rows, COLUMNS))
     write(study.out / "timing.csv", timing(rows))
     summary = summarise(rows, study.config.run.seed)
     write(study.out / "summary.csv", table_bytes(list(summary[0]) if summary else [], summary))
@@ -74,39 +75,11 @@ def write_results(study: Study, notes: Sequence[str] = ()) -> list[str]:
         lines.append(f"The model is right on {n_right} of these {n_judged} images.")
     if failed:
         lines.append(f"{len(failed)} of {len(study.done)} images failed and are left out:")
-        lines += [f"- {reason}" for reason in failed[:MOST_TOLD]]
+        lines += [f"- {reason}" for reason in failed[:MOST_LISTED]]
     write(study.out / "summary.md", ("\n".join(lines) + "\n").encode())
     if sheet := example_sheet(study.out, shown):
         write(study.out / "examples.png", sheet)
     return lines
-
-
-def parquet(rows: Sequence[Row]) -> bytes:
-    try:
-        import pyarrow
-        from pyarrow.parquet import write_table
-    except ImportError:
-        raise InputError("A study's table needs pyarrow: pip install 'mcrise[study]'.") from None
-    schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()])
-    columns = {name: [row.get(name) for row in rows] for name in COLUMNS}
-    out = io.BytesIO()
-    write_table(pyarrow.table(columns, schema=schema), out)
-    return out.getvalue()
-
-
-def read_table(file: Storage) -> Any:
-    """The table of a study, as a pyarrow table."""
-    return open_parquet(file).read(use_threads=False)
-
-
-def open_parquet(file: Storage) -> Any:
-    """A file to be read in this thread only.
-
-    Arrow's own threads let go of what they read late, and if the program ends just then it aborts.
-    """
-    from pyarrow.parquet import ParquetFile
-
-    return ParquetFile(io.BytesIO(file.read_bytes()), pre_buffer=False)
 
 
 def timing(rows: Sequence[Row]) -> bytes:
@@ -205,7 +178,7 @@ def measured(row: Row) -> dict[str, float]:
 
 
 def intervals(values: NDArray[np.float64], seed: int) -> list[NDArray[np.float64]]:
-    """The means of the columns of (n, q), and their 95 % intervals by resampling the rows."""
+    """The means of the columns of (n, q), and their 95% intervals by resampling the rows."""
     n = len(values)
     if n < 2:  # nothing to tell how sure one is
         return [values.mean(axis=0), *np.full((2, values.shape[1]), np.nan)]
@@ -257,8 +230,8 @@ def remarks(study: Study) -> list[str]:
     """What to know of the table."""
     given, run = study.config, study.config.run
     lines = [
-        "Means over the images with 95 % intervals (bootstrap over images); ↓ lower is better, ↑ "
-        f"higher is better. Steps of {100 * given.step:g} % of the pixels; black for deletion, "
+        "Means over the images with 95% intervals (bootstrap over images); ↓ lower is better, ↑ "
+        f"higher is better. Steps of {100 * given.step:g}% of the pixels; black for deletion, "
         f"insertion, LIME and RISE; colors of MC-RISE: {run.fills}, grid {run.grid[0]} x "
         f"{run.grid[1]}, mask_prob {run.mask_prob}.",
         f"Model: {study.model}. Masks: {run.n_masks}, samples of LIME: {given.lime_samples}; "
@@ -296,5 +269,5 @@ def example_sheet(out: Storage, shown: Sequence[tuple[int, list[Row]]]) -> bytes
                 pictures.append((title, np.asarray(open_picture(file.read_bytes())[0])))
         if pictures:
             lines.append((rows[0]["label"], pictures))
-    title = f"The {100 * SHOWN:.0f} % of the pixels that each method paints first"
+    title = f"The {100 * SHOWN:.0f}% of the pixels that each method paints first"
     return figure_png(plot_sheet(title, lines)) if lines else None

@@ -1,37 +1,27 @@
 """Many images, several methods: how good is each explanation, and how sure are we of that?
 
-A study is cut into tasks (`tasks.py`), each a pure function of what it is given. `Study` hands them
-out and takes answers in, a crew (`crew.py`) does them, and an image that is
-finished is written down at once: a study killed at any moment goes on where it was.
+A study is cut into tasks (`config.py`), each a pure function of what it is given. `Study` says
+which tasks there are and takes answers in; the engine (`batch.engine`) does the rest.
 """
 
 import json
 import re
-import time
-from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from .._version import VERSION
 from ..batch.datasets import Example, truth_of
-from ..batch.lock import Ownership
+from ..batch.engine import Batch
+from ..batch.folder import FolderLock, claim_folder, damaged, json_line, write
 from ..batch.storage import Storage, read_all
 from ..batch.work import Failure
-from ..errors import InputError, McriseError
 from ..explanation import SAME_ANSWER
-from .tasks import Answer, Scores, StudyConfig, Task
+from .config import Answer, Scores, StudyConfig, Task
 
 TASK_CHUNKS = 8  # a task asks for 512 masks: seconds of work, so that long images are shared out
 N_EXAMPLES = 6  # images whose rankings are shown in the sheet of pictures
 FAILED = ".failed.json"
-# What a study writes: all that --overwrite removes.
-OUTPUT_FILES = re.compile(
-    r"images/\d{6,}(\.failed)?\.json|examples/\d{6,}-\w+-[\w.-]+\.png|examples\.png|"
-    r"results\.parquet|status\.json|study\.json|summary\.(csv|md)|timing\.csv"
-)
 
 
 @dataclass(eq=False)
@@ -48,8 +38,14 @@ class ImageInProgress:
     stamp: str = ""  # of the file, when it was opened
 
 
-class Study:
+class Study(Batch[Task]):
     """The images of a study, which of them are done, and the tasks that are left."""
+
+    what = "study"
+    output_files = re.compile(
+        r"images/\d{6,}(\.failed)?\.json|examples/\d{6,}-\w+-[\w.-]+\.png|examples\.png|"
+        r"results\.parquet|status\.json|study\.json|summary\.(csv|md)|timing\.csv"
+    )
 
     def __init__(
         self,
@@ -64,46 +60,30 @@ class Study:
         retries: int = 0,
         retry_failed: bool = False,
         overwrite: bool = False,
-        ownership: Ownership | None = None,
+        lock: FolderLock | None = None,
     ) -> None:
-        self.examples, self.config, self.out = examples, config, out
-        self.ownership = ownership
-        self.jitter = 0.0  # how far answers to the same image were apart
-        self.model = model
+        super().__init__(examples, out, keep_going=keep_going, retries=retries, lock=lock)
+        self.config, self.model = config, model
+        self.jitter = 0.0  # largest difference between two answers to the same image
         self.truths = [truth_of(example, labels) for example in examples]
-        self.keep_going, self.retries = keep_going, retries
-        self.claim(
-            {
-                "data": data,
-                "model": model,
-                "labels": list(labels) if labels else None,
-                "mcrise": VERSION,
-            },
-            overwrite,
-        )
+        note: dict[str, Any] = {
+            "data": data,
+            "model": model,
+            "labels": list(labels) if labels else None,
+            "mcrise": VERSION,
+            "settings": config.to_json(),
+            "images": [example.name for example in examples],
+        }
+        if claim_folder(out, self.what, note, self.output_files, overwrite):
+            write(out / "study.json", (json.dumps(note, indent=1) + "\n").encode())
         there = self.files()
         failed = {image for image, file in there.items() if file.name.endswith(FAILED)}
         self.replaced = self.find_replaced(there)  # since their rows were made: done again
-        self.done = set(there) - (failed if retry_failed else set()) - self.replaced
-        self.n_failed = len(failed & self.done)
-        self.n_before = len(self.done)
-        self.started = self.told = time.monotonic()
-        self.left = iter([n for n in range(len(examples)) if n not in self.done])
-        self.ready: deque[Task] = deque()
+        done = set(there) - (failed if retry_failed else set()) - self.replaced
+        self.resume(done, failed & done)
         self.opened: dict[int, ImageInProgress] = {}
-        self.tries: Counter[tuple[Any, ...]] = Counter()
 
     # ---- the folder
-
-    def claim(self, source: dict[str, Any], overwrite: bool) -> None:
-        """Write what the study is of, or refuse a folder that holds another."""
-        own: dict[str, Any] = {
-            **source,
-            "settings": self.config.to_json(),
-            "images": [example.name for example in self.examples],
-        }
-        if claim_output(self.out, "study.json", own, OUTPUT_FILES, overwrite):
-            write(self.out / "study.json", (json.dumps(own, indent=1) + "\n").encode())
 
     def file_of(self, image: int, failed: bool = False) -> Storage:
         return self.out / f"images/{image:06d}{FAILED if failed else '.json'}"
@@ -146,23 +126,15 @@ class Study:
     def complete(self) -> bool:
         return len(self.done) == len(self.examples)
 
-    @property
-    def counted(self) -> tuple[int, str]:
-        return len(self.done), "images"
+    def tasks(self) -> Iterator[Task]:
+        for image in range(len(self.examples)):
+            if image not in self.done:
+                yield from self.open(image)
 
-    def next_task(self) -> Task | None:
-        """A task that can be done now; None: all that is left waits for answers."""
-        while not self.ready:
-            image = next(self.left, None)
-            if image is None:
-                return None
-            self.open(image)
-        return self.ready.popleft()
-
-    def open(self, image: int) -> None:
+    def open(self, image: int) -> list[Task]:
         """Begin an image: ask for what its records need; what needs no record can start."""
         given, path = self.config, self.examples[image].path
-        tasks = []
+        tasks: list[Task] = []
         for fills in dict.fromkeys(map(given.fills_of, given.methods)):
             if fills is None:
                 continue
@@ -175,7 +147,7 @@ class Study:
         alone = [method for method in given.methods if given.fills_of(method) is None]
         tasks += [Task(image, path, method=m, draw=image < N_EXAMPLES) for m in alone]
         self.opened[image] = ImageInProgress({task.key for task in tasks}, stamp=self.stamp(image))
-        self.ready.extend(tasks)
+        return tasks
 
     def asking(self, image: int, fills: str, start: int, mask_prob: float) -> list[Task]:
         """Tasks that ask for the chunks of a record from `start` on."""
@@ -185,20 +157,9 @@ class Study:
             for first in range(start, n_chunks, TASK_CHUNKS)
         ]
 
-    def take(self, task: Task, answer: Answer | Failure) -> None:
-        """Take the answer of a task, or hear that it has none."""
-        if self.ownership is not None:
-            self.ownership.check()  # before anything is written
-        opened = self.opened.get(task.image)
-        if opened is None:
-            return  # the image has failed meanwhile
-        if isinstance(answer, Failure):
-            self.tries[task.key] += 1
-            if not answer.final and self.tries[task.key] <= self.retries:
-                self.ready.append(task)
-            else:
-                self.fail(task.image, answer)
-            return
+    def accept(self, task: Task, answer: Answer) -> list[Task]:
+        """Take the answer of a task; what it makes possible comes before other images."""
+        opened, more = self.opened[task.image], list[Task]()
         opened.waits.discard(task.key)
         if task.method is not None:
             shared = opened.asked.get(task.fills or "", 0.0)
@@ -221,16 +182,17 @@ class Study:
                 assert answer.mask_prob is not None
                 rest = self.asking(task.image, task.fills, 1, answer.mask_prob)
                 opened.waits |= {task.key for task in rest}
-                self.ready.extendleft(reversed(rest))
-            self.measure_if_asked(task.image, task.fills)
+                more += rest
+            more += self.measuring(task.image, task.fills)
         if not opened.waits:
-            self.finish(task.image)
+            self.finish(task)
+        return more
 
-    def measure_if_asked(self, image: int, fills: str) -> None:
+    def measuring(self, image: int, fills: str) -> list[Task]:
         """When the last chunks of a record are in, its methods can be measured."""
         opened = self.opened[image]
         if any(key[1] == fills for key in opened.waits):
-            return
+            return []
         given, path = self.config, self.examples[image].path
         scores, mask_prob = opened.scores.pop(fills), opened.mask_probs[fills]
         methods = [method for method in given.methods if given.fills_of(method) == fills]
@@ -239,7 +201,7 @@ class Study:
             for method in methods
         ]
         opened.waits |= {task.key for task in tasks}
-        self.ready.extendleft(tasks)  # images begun are finished before others are begun
+        return tasks
 
     def show(self, task: Task, answer: Answer) -> None:
         for estimator, picture in answer.pictures.items():
@@ -251,36 +213,23 @@ class Study:
         except OSError:  # the worker will tell
             return ""
 
-    def finish(self, image: int, **more: Any) -> None:
-        if not more and self.opened[image].stamp != self.stamp(image):
-            self.fail(image, Failure("It was replaced while it was being explained."))
+    def finish(self, task: Task) -> None:
+        """Write the rows of an image, if they are of the file that is there now."""
+        image = task.image
+        opened, file = self.opened[image], Storage(self.examples[image].path)
+        if opened.stamp != self.stamp(image):
+            self.fail(task, Failure("It was replaced while it was being explained."))
             return
-        opened = self.opened.pop(image)
-        if not more and opened.stamp:
+        more: dict[str, Any] = {}
+        if opened.stamp:
             more = {"stamp": opened.stamp, "score": opened.score}
-            file = Storage(self.examples[image].path)
             more |= {} if file.remote else {"sha256": file.digest()}
-        content = {
-            "image": self.examples[image].name,
-            "truth": self.truths[image],
-            "predicted": opened.predicted,
-            "rows": sorted(opened.rows, key=lambda row: (row["method"], row["estimator"])),
-            **more,
-        }
-        write(self.file_of(image, "error" in more), (json.dumps(content) + "\n").encode())
-        self.done.add(image)
-        self.tell()
+        self.write_image(image, more)
 
-    def fail(self, image: int, failure: Failure) -> None:
-        """Give an image up: rows with the reason, or the end of the study."""
-        name = self.examples[image].name
-        if not self.keep_going:
-            raise failure.kind(
-                f"{name}: {failure.reason.rstrip('.')}. {len(self.done)} of {len(self.examples)} "
-                f"images are finished and kept in {self.out.path}; --keep-going skips such images."
-            )
+    def give_up(self, task: Task, failure: Failure) -> None:
+        """Rows with the reason instead of numbers."""
         given = self.config
-        self.opened[image].rows = [
+        self.opened[task.image].rows = [
             {
                 "method": method,
                 "estimator": estimator,
@@ -291,9 +240,20 @@ class Study:
             for method in given.methods
             for estimator in given.estimators_of(method)
         ]
-        self.ready = deque(task for task in self.ready if task.image != image)
-        self.n_failed += 1
-        self.finish(image, error=failure.reason)
+        self.failed.add(task.image)
+        self.write_image(task.image, {"error": failure.reason})
+
+    def write_image(self, image: int, more: dict[str, Any]) -> None:
+        opened = self.opened.pop(image)
+        content = {
+            "image": self.examples[image].name,
+            "truth": self.truths[image],
+            "predicted": opened.predicted,
+            "rows": sorted(opened.rows, key=lambda row: (row["method"], row["estimator"])),
+            **more,
+        }
+        write(self.file_of(image, "error" in more), json_line(content))
+        self.done.add(image)
 
     def notes(self) -> list[str]:
         """What to know of how its rows came about."""
@@ -307,56 +267,6 @@ class Study:
             )
         return found
 
-    # ---- how far it is
-
-    def tell(self) -> None:
-        """Write how far it is, every second or so, for whoever asks from elsewhere."""
-        now = time.monotonic()
-        if now - self.told > 1 or self.complete:
-            self.told = now
-            write(self.out / "status.json", (json.dumps(self.status()) + "\n").encode())
-
-    def status(self) -> dict[str, Any]:
-        spent = time.monotonic() - self.started
-        n_new = len(self.done) - self.n_before
-        speed = n_new / spent if n_new else None
-        n_left = len(self.examples) - len(self.done)
-        return {
-            "images": len(self.examples),
-            "done": len(self.done),
-            "failed": self.n_failed,
-            "images_per_second": speed,
-            "seconds_left": n_left / speed if speed else None,
-            "written": time.time(),
-        }
-
-
-def claim_output(
-    out: Storage, note: str, own: dict[str, Any], ours: re.Pattern[str], overwrite: bool
-) -> bool:
-    """Whether a folder is to be begun; False: what its note says is this very work.
-
-    Another study or audit there is refused, or removed where it is to be overwritten. `ours`
-    matches all that such work writes.
-    """
-    try:
-        there = json.loads((out / note).read_text()) if (out / note).exists() else None
-    except (OSError, ValueError, RecursionError):
-        there = {}
-    if isinstance(there, dict) and {name: there.get(name) for name in own} == own:
-        return False
-    files = [file for file in out.files() if ours.fullmatch(file.relative_to(out))]
-    if files and not overwrite:
-        there = there if isinstance(there, dict) else {}
-        other = ", ".join(name for name in own if there.get(name) != own[name])
-        raise InputError(
-            f"{out.path} holds another {note.removesuffix('.json')} (other {other}): choose "
-            "another --out, or --overwrite it."
-        )
-    for file in files:
-        file.remove()
-    return True
-
 
 def parse_image(file: Storage, content: bytes) -> dict[str, Any]:
     """What a file of a finished image says."""
@@ -366,27 +276,4 @@ def parse_image(file: Storage, content: bytes) -> dict[str, Any]:
             return dict(kept)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         pass
-    raise McriseError(
-        f"{file.path} is damaged: remove it, and the same command does its image again."
-    )
-
-
-def sample(examples: Sequence[Example], n_images: int | None, seed: int) -> list[Example]:
-    """A random sample of a collection, the same for the same seed, in the collection's order."""
-    if n_images is None or n_images >= len(examples):
-        return list(examples)
-    if n_images < 1:
-        raise InputError(f"{n_images} images were asked for, but at least 1 is needed.")
-    chosen = np.random.default_rng(seed).choice(len(examples), n_images, replace=False)
-    return [examples[i] for i in sorted(chosen)]
-
-
-def write(file: Storage, content: bytes) -> None:
-    """Write a file of a study, or say in one sentence why not; what is there stays whole."""
-    try:
-        file.write(content)
-    except OSError as error:
-        raise McriseError(
-            f"{file.path} cannot be written ({error.strerror or error}): make room or choose "
-            "another --out; what is finished is kept, and the same command goes on from there."
-        ) from None
+    raise damaged(file)

@@ -1,35 +1,33 @@
-// Findings: what the reading says, each with its color, its outline, and what came of trying it.
+// Findings: the places that matter, each with its sentence, the color painted there and its outline.
 
 import { byId, el, keep, swatch } from "./element.js";
 
-const VERDICTS = { confirmed: "confirmed", "not specific": "not specific", "no control possible": "tried", "moves nothing alone": "moves nothing alone" };
-
-/** All findings; `pinned` is the key of the one whose outline stays. */
-export function showFindings(reading, swatches, { pinned, choose, hover, attempt, paint, tryable }) {
-  const found = [...reading.findings, ...reading.too_little.map((one) => ({ ...one, sentence: `${capital(one.place)}: painted alone it moves the score too little to matter.` }))];
-  keep(byId("findings"), found.map((one) => ({ ...one, key: one.key })), () => makeItem(), (item, finding) => {
+/** All findings of a class; `pinned` is the letter of the one whose outline stays. */
+export function showFindings(answer, swatches, { pinned, choose, hover, paint, paintable }) {
+  const found = answer.findings ?? [];
+  keep(byId("findings"), found.map((one) => ({ key: one.letter, ...one })), () => makeItem(), (item, finding) => {
     item.hover = hover;
     item.runs = finding.runs;
-    item.classList.toggle("pinned", finding.key === pinned);
+    item.classList.toggle("pinned", finding.letter === pinned);
     const button = item.querySelector(".said");
-    button.setAttribute("aria-pressed", finding.key === pinned);
-    button.onclick = () => choose(finding.key === pinned ? null : finding);
-    button.replaceChildren(swatch(swatches[finding.fill]), el("span", {}, finding.sentence));
-    const verdict = finding.tried?.verdict;
+    button.setAttribute("aria-pressed", finding.letter === pinned);
+    button.onclick = () => choose(finding.letter === pinned ? null : finding);
+    button.replaceChildren(swatch(swatches[finding.fill] ?? ""), el("span", {}, finding.sentence));
+    item.querySelector(".lines").replaceChildren(...finding.lines.map((line) => el("li", {}, line)));
     if (item.querySelector(".do").contains(document.activeElement)) button.focus({ preventScroll: true }); // these buttons are replaced
     item.querySelector(".do").replaceChildren(
-      ...(verdict ? [el("span", { class: `verdict ${VERDICTS[verdict] === "confirmed" ? "good" : ""}` }, VERDICTS[verdict] ?? verdict, ` · ${moved(finding.tried)}`)] : []),
-      ...(!finding.tried && tryable ? [el("button", { type: "button", "aria-label": `Test: ${finding.fill}, ${finding.place}`, onclick: (event) => attempt(finding, event.currentTarget) }, "Test")] : []),
-      ...(finding.key === pinned ? [el("button", { type: "button", onclick: () => paint(finding) }, "Paint it myself")] : []));
+      el("span", { class: `verdict ${finding.control?.verdict === "only here" ? "good" : ""}` }, [`${finding.before.toFixed(2)} → ${finding.after.toFixed(2)}`, finding.control?.verdict].filter(Boolean).join(" · ")),
+      ...(finding.letter === pinned && paintable ? [el("button", { type: "button", onclick: () => paint(finding) }, "Paint it myself")] : []));
   });
-  byId("remarks").replaceChildren(...reading.remarks.map((line) => el("li", {}, line)));
-  byId("no-finding").hidden = found.length > 0 || reading.remarks.length > 0;
-  byId("pending").textContent = reading.not_established;
+  const remarks = [...(answer.opening ?? []), ...(answer.remarks ?? [])];
+  byId("remarks").replaceChildren(...remarks.map((line) => el("li", {}, line)));
+  byId("no-finding").hidden = !answer.tested || found.length > 0 || remarks.length > 0;
+  byId("pending").textContent = answer.closing ?? "";
   return found;
 }
 
 function makeItem() {
-  const item = el("li", { class: "finding" }, el("button", { class: "said", type: "button" }), el("div", { class: "do" }));
+  const item = el("li", { class: "finding" }, el("button", { class: "said", type: "button" }), el("ul", { class: "lines hint" }), el("div", { class: "do" }));
   const over = (runs) => item.hover?.(runs);
   item.onmouseenter = () => over(item.runs);
   item.onmouseleave = () => over(null);
@@ -37,10 +35,3 @@ function makeItem() {
   item.addEventListener("focusout", () => over(null));
   return item;
 }
-
-function moved(tried) {
-  const scores = Object.values(tried.after), far = scores.reduce((most, score) => (Math.abs(score - tried.before) > Math.abs(most - tried.before) ? score : most), tried.before);
-  return `${tried.before.toFixed(2)} → ${(tried.control?.here ?? far).toFixed(2)}`;
-}
-
-const capital = (words) => words[0].toUpperCase() + words.slice(1);

@@ -6,12 +6,12 @@ import { makeBrush } from "./brush.js";
 import { classInput, showChips } from "./classes.js";
 import { byStrength, showColors } from "./colors.js";
 import { byId, el } from "./element.js";
+import { makeFindings } from "./findings_panel.js";
 import { OPEN, first, listJobs, watch } from "./jobs.js";
 import { makeLooks } from "./looks.js";
 import { drawScale, sharedScale } from "./maps.js";
 import { hint, panesOf } from "./panes.js";
 import { showProgress, showWaiting } from "./progress.js";
-import { makeReading } from "./reading.js";
 import { fetchRows } from "./rows.js";
 import { makeStage } from "./stage.js";
 import { toast } from "./toast.js";
@@ -26,7 +26,7 @@ export function makeImage(server, { remove, like }) {
   const brush = { active: () => Boolean(shown?.brush?.active()) };
   for (const name of ["begin", "draw", "end", "reach"]) brush[name] = (...given) => shown.brush[name](...given);
   const stage = makeStage(byId("stage"), { moved: point, brush });
-  const looks = makeLooks(stage, server), reading = makeReading(stage);
+  const looks = makeLooks(stage, server), findings = makeFindings(stage);
 
   // ---- which job
 
@@ -51,7 +51,7 @@ export function makeImage(server, { remove, like }) {
     against.clear();
     stage.show([]);
     stage.reset();
-    reading.clear();
+    findings.clear();
     const mine = shown;
     watching = watch(id, (job) => mine === shown && news(job), () => mine === shown && gone());
   }
@@ -125,13 +125,13 @@ export function makeImage(server, { remove, like }) {
         if (mine === shown && error.status && error.status !== 404) toast(error.message);
       }
       if (mine !== shown) { again = true; continue; }
-      if (OPEN.includes(mine.job.state)) reading.wait("Pause the run to get findings from the maps so far.");
+      if (OPEN.includes(mine.job.state)) findings.wait("Pause the run to get findings from the maps so far.");
       const late = mine.rows.length && mine.n_masks < mine.job.n_masks;
       if (late && !again) { // an older map was at hand: the newer one is being made
         await new Promise((done) => { setTimeout(done, 300); });
         again = true;
       } else if (!again && mine.rows.length && !OPEN.includes(mine.job.state)) {
-        reading.load(mine, `${mine.id} ${mine.key} ${mine.job.n_masks}`, asked(mine)); // not waited for: another class may be wanted
+        findings.load(mine, `${mine.id} ${mine.key} ${mine.job.n_masks}`, asked(mine)); // not waited for: another class may be wanted
       }
     }
     busy = false;
@@ -176,13 +176,13 @@ export function makeImage(server, { remove, like }) {
     looks.follow(address);
     if (!info || !rows.length) return;
     if (keyOf(shown) !== shown.key) {
-      reading.clear("Reading the maps of this class…");
+      findings.clear("Loading the findings of this class…");
       showChips(info, targetOf(shown), Number(address.vs ?? NaN), choose);
       refresh();
       return;
     }
     draw();
-    reading.show(shown, asked(shown));
+    findings.show(shown, asked(shown));
     if (address.level === "whatif") beginPainting();
   }
 
@@ -253,7 +253,7 @@ export function makeImage(server, { remove, like }) {
   }
 
   byId("fill-finding").onclick = () => {
-    const finding = reading.chosen();
+    const finding = findings.chosen();
     if (finding) shown.brush.fill(finding.runs);
   };
   byId("to-image").onclick = () => go({ level: "image" });

@@ -147,6 +147,9 @@ function showScatter(known, address) {
     id: job.id, share: summary.color_share, score: Math.min(Math.max(scoreOf(summary), 0), 1), wrong: summary.right === false,
     words: `${job.name}: ${summary.predicted[0].label}`,
   }));
+  const signature = JSON.stringify([points, address.x, address.y]);
+  if (byId("overview-scatter").dataset.signature === signature) return; // somebody may be dragging over it
+  byId("overview-scatter").dataset.signature = signature;
   byId("overview-scatter").replaceChildren(...(points.length ? [scatter(points, rangeOf(address), (id) => { location.hash = write({ level: "image", id }); },
     (range) => go(range ? { x: range.x.map((at) => at.toFixed(2)).join("-"), y: range.y.map((at) => at.toFixed(2)).join("-") } : { x: null, y: null }))] : []));
 }

@@ -17,7 +17,7 @@ async function enliven(article) {
   const select = (k) => {
     const common = { picture, size: maps.size, maps, k, scale: maps };
     stage.show([
-      { ...common, key: "picture", kind: "picture", alt: "The picture; arrow keys move the pointer", caption: ["The picture as the model is shown it"] },
+      { ...common, key: "picture", kind: "picture", alt: "The picture; arrow keys move the pointer", caption: ["The image as the model gets it"] },
       { ...common, key: "map", kind: "map", alt: `The map of ${maps.names[k]}; arrow keys move the pointer`, caption: [`${maps.label} · ${maps.names[k]}`] },
     ]);
     for (const panel of panels) panel.setAttribute("aria-pressed", Number(panel.dataset.k) === k);

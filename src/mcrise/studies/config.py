@@ -1,4 +1,4 @@
-"""The tasks that a study is cut into, and the worker who does them.
+"""The settings of a study, the tasks that it is cut into, and the worker that does them.
 
 Each task is a pure function of what it is given, so that it makes no difference who does it and
 when: ask the model about some chunks of an image, or rank its pixels by a method and measure that.
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.array_eq import ArrayEq
-from ..batch import work
+from ..batch.work import BatchConfig, Worker
 from ..config import RunConfig, whole_chunks
 from ..errors import InputError
 from ..estimators import DEFAULT, find_estimator
@@ -29,22 +29,25 @@ from .baselines import LIME_SAMPLES, lime_importance, random_ranking
 METHODS = ("debiased", "lime", "mcrise", "random", "rise")
 N_MASKS = 2000  # a fixed number, so that all methods and images cost the same
 PAPERS = 0.5  # mask_prob of the paper: one for all images, so that they compare
-BRIEF = RunConfig(n_masks=N_MASKS, mask_prob=PAPERS)
+RUN = RunConfig(n_masks=N_MASKS, mask_prob=PAPERS)
 SHOWN = 0.2  # share of the pixels painted in a picture
 
 
 @dataclass(frozen=True)
-class StudyConfig:
-    """What decides the numbers of a study, but for the images and the model."""
+class StudyConfig(BatchConfig):
+    """What decides the numbers of a study, apart from the images and the model."""
 
+    what = "study"
+    target_rule = "explains the class that the model predicts for each image"
+    run: RunConfig = RUN  # of each record; its seed is also LIME's
     methods: tuple[str, ...] = ("lime", "rise", "mcrise")
-    run: RunConfig = BRIEF  # of each record; its seed is also LIME's
     estimators: tuple[str, ...] = (DEFAULT,)  # of mcrise
     step: float = STEP
     lime_samples: int = LIME_SAMPLES
     best_color: bool = False  # also delete with each single color, for methods that name none
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_names("methods", self.methods)
         check_names("estimators", self.estimators)
         if wrong := [name for name in self.methods if name not in METHODS]:
@@ -59,24 +62,8 @@ class StudyConfig:
                 f"LIME is to ask {self.lime_samples} times, but at least 1 is needed; "
                 f"{LIME_SAMPLES} is usual."
             )
-        run_config = self.run
-        if run_config.seed >= 2**32:
-            raise InputError(
-                f"The seed is {run_config.seed}, but LIME takes none beyond 2**32 - 1."
-            )
-        if not isinstance(run_config.fills, str):
-            raise InputError("The fills of a study go by name, as in red,#0f0,blur:8: name them.")
-        if run_config.batch_size == "auto":
-            raise InputError(
-                "The batch size is auto, but each worker would find another, and the table would "
-                "depend on who did what: give a number."
-            )
-        if run_config.target is not None:
-            raise InputError(
-                f"The target is {run_config.target!r}, but a study explains the class that the "
-                "model "
-                "predicts for each image: leave it out."
-            )
+        if self.run.seed >= 2**32:
+            raise InputError(f"The seed is {self.run.seed}, but LIME takes none beyond 2**32 - 1.")
 
     @property
     def seed(self) -> int:
@@ -86,11 +73,6 @@ class StudyConfig:
     def fills(self) -> str:
         assert isinstance(self.run.fills, str)
         return self.run.fills
-
-    @property
-    def batch_size(self) -> int:
-        assert self.run.batch_size != "auto"
-        return self.run.batch_size
 
     @property
     def n_chunks(self) -> int | None:
@@ -116,23 +98,16 @@ class StudyConfig:
     def estimators_of(self, method: str) -> tuple[str, ...]:
         return tuple(sorted(self.estimators)) if method == "mcrise" else (method,)
 
-    def worker(self, model: Model) -> "Worker":
-        return Worker(model, self)
+    def worker(self, model: Model) -> "StudyWorker":
+        return StudyWorker(model, self)
 
     def to_json(self) -> dict[str, Any]:
         """As study.json has it, where a study to go on with is known by it."""
-        run_config = self.run.to_json()
+        run = {name: value for name, value in self.run.to_json().items() if name != "target"}
         return {
+            **run,
             "methods": list(self.methods),
-            "n_masks": run_config["n_masks"],
-            "seed": run_config["seed"],
             "estimators": list(self.estimators),
-            "fills": run_config["fills"],
-            "grid": run_config["grid"],
-            "mask_prob": run_config["mask_prob"],
-            "tolerance": run_config["tolerance"],
-            "max_masks": run_config["max_masks"],
-            "batch_size": run_config["batch_size"],
             "step": self.step,
             "lime_samples": self.lime_samples,
             "best_color": self.best_color,
@@ -184,8 +159,8 @@ class Answer(ArrayEq):
 # ---- doing tasks
 
 
-class Worker(work.Worker):
-    """A model and what a study asks it."""
+class StudyWorker(Worker):
+    """Does the tasks of a study."""
 
     def __init__(self, model: Model, config: StudyConfig) -> None:
         super().__init__(model)

@@ -1,4 +1,4 @@
-// A reading: what the maps of a class say, finding by finding, and what came of trying them.
+// The findings of a class beside the stage, and the button that searches for them and tests them.
 
 import { go } from "./address.js";
 import { askJson, query } from "./api.js";
@@ -6,37 +6,40 @@ import { byId } from "./element.js";
 import { showFindings } from "./findings.js";
 import { around } from "./outline.js";
 
-const UNTRIED = "The difference of two classes is not tested: open one class alone to test its findings.";
+const DIFFERENCE = "The difference of two classes is not tested: open one class alone to see its findings.";
+const UNTESTED = "Not tested yet: the test paints places that the maps point at and asks the model again.";
+const UNSERVED = "Not tested, and the model is not served any more.";
+const FETCHING = "Loading the findings of this class…";
 const NOTHING = { key: "", answer: null, found: [], pinned: null };
 
-/** The reading beside a stage, on which findings are outlined. */
-export function makeReading(stage) {
+/** The findings beside a stage, on which they are outlined. */
+export function makeFindings(stage) {
   let now = NOTHING;
   const paths = new WeakMap(); // outlines by their runs
 
-  /** Take away what was said of other maps. */
+  /** Remove the findings of other maps. */
   function clear(words = "") {
     now = NOTHING;
     byId("findings-block").setAttribute("aria-busy", "true");
     for (const one of ["findings", "remarks"]) byId(one).replaceChildren();
-    byId("no-finding").hidden = true;
+    byId("no-finding").hidden = byId("test-class").hidden = true;
     byId("trial-problem").textContent = "";
     byId("pending").textContent = words;
     outline(null);
   }
 
-  /** Say why nothing is said yet. */
+  /** Say why there are no findings yet. */
   function wait(words) {
     if (!now.answer) byId("pending").textContent = words;
   }
 
-  /** Read the maps that `key` stands for; what comes when others are looked at is left. */
+  /** Fetch the findings of the maps that `key` stands for; an answer for maps that are gone is ignored. */
   async function load(mine, key, asked) {
     if (now.key === key) return;
     now = { ...now, key };
-    wait("Reading the maps of this class…");
+    wait(FETCHING);
     try {
-      const answer = await askJson(query(`jobs/${mine.id}/reading`, asked));
+      const answer = asked.against === null ? await askJson(query(`jobs/${mine.id}/findings`, { target: asked.target })) : { tested: false };
       if (now.key !== key) return;
       now = { ...NOTHING, key, answer };
       show(mine, asked);
@@ -53,21 +56,22 @@ export function makeReading(stage) {
     byId("findings-block").removeAttribute("aria-busy");
     byId("trial-problem").textContent = "";
     now.found = showFindings(now.answer, swatches, {
-      pinned: address.finding, tryable: job.served && asked.against === null,
+      pinned: address.finding, paintable: job.served,
       choose: (finding) => {
-        go(finding ? { finding: finding.key, color: finding.fill } : { finding: null });
+        go(finding ? { finding: finding.letter, color: finding.fill } : { finding: null });
         if (finding) see();
       },
       hover: (runs) => outline(runs ?? now.pinned?.runs ?? null, mine.info),
-      attempt: (finding, button) => attempt(mine, asked, finding, button),
       paint: (finding) => {
-        go({ level: "whatif", finding: finding.key, color: finding.fill });
+        go({ level: "whatif", finding: finding.letter, color: finding.fill });
         byId("stage").querySelector(".view").focus({ preventScroll: true }); // where the brush is
         see();
       },
     });
-    if (asked.against !== null && now.found.length) byId("pending").textContent += ` ${UNTRIED}`;
-    now.pinned = now.found.find((finding) => finding.key === address.finding) ?? null;
+    if (!now.answer.tested) byId("pending").textContent = asked.against !== null ? DIFFERENCE : job.served ? UNTESTED : UNSERVED;
+    byId("test-class").hidden = now.answer.tested || asked.against !== null || !job.served;
+    byId("test-class").onclick = () => test(mine, asked);
+    now.pinned = now.found.find((finding) => finding.letter === address.finding) ?? null;
     outline(now.pinned?.runs ?? null, mine.info);
     byId("fill-finding").disabled = !now.found.length;
   }
@@ -86,19 +90,20 @@ export function makeReading(stage) {
     byId("looking").scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
   }
 
-  async function attempt(mine, asked, finding, button) {
-    const { key } = now, { target, estimator } = asked;
+  async function test(mine, asked) {
+    const { key } = now, button = byId("test-class");
     if (button.ariaDisabled) return;
     button.ariaDisabled = "true"; // not disabled: it would lose the focus
     button.textContent = "Testing…";
     try {
-      const answer = await askJson(query(`jobs/${mine.id}/trials`, { target, estimator, finding: finding.key }), { method: "POST" });
+      const answer = await askJson(query(`jobs/${mine.id}/trials`, { target: asked.target }), { method: "POST" });
       if (now.key !== key) return;
       now.answer = answer;
-      go({ finding: finding.key, color: finding.fill }, { replace: true });
       show(mine, asked);
+      byId("findings").querySelector("button")?.focus({ preventScroll: true }); // what was pressed is gone
     } catch (error) {
-      byId("trial-problem").textContent = error.message;
+      if (now.key === key) byId("trial-problem").textContent = error.message;
+    } finally {
       button.ariaDisabled = null;
       button.textContent = "Test";
     }

@@ -1,0 +1,240 @@
+"""The search on models whose answers are known: which places it finds, and what it says of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mcrise
+from mcrise.interpretation.describe import control_of, verdict_of
+from mcrise.interpretation.findings import Trial
+from mcrise.interpretation.repaints import Repaint, Stroke
+from mcrise.interpretation.scale import Scale
+from mcrise.interpretation.search import findings_from, search
+from mcrise.interpretation.trial_calls import conclude, trials_of
+from planted import Counting, constant_model, gray_image, photo
+
+SIZE = 64
+RED, GREEN = (200, 30, 30), (30, 160, 30)
+
+
+def image_with(*patches):
+    """A gray image with colored patches: (rows, columns, color)."""
+    image = gray_image(SIZE, SIZE)
+    for rows, columns, color in patches:
+        image[rows, columns] = color
+    return image
+
+
+def redness(images, rows, columns):
+    """How red a patch is, in 0..1."""
+    some = images[:, rows, columns].astype(float)
+    return np.clip((some[..., 0] - some[..., 1:].max(axis=3)) / 170, 0, 1).mean(axis=(1, 2))
+
+
+def two(p):
+    p = np.asarray(p, float)
+    return np.stack([p, 1 - p], axis=1)
+
+
+PATCH = slice(16, 32), slice(32, 48)
+OTHER = slice(40, 56), slice(8, 24)
+
+
+def needs_red(images):
+    return two(0.05 + 0.9 * redness(images, *PATCH))
+
+
+def explained(image, model, mask_prob=0.3, n_masks=512, **options):
+    return mcrise.explain(image, model, n_masks=n_masks, mask_prob=mask_prob, **options)
+
+
+@pytest.fixture(scope="module")
+def red():
+    return explained(image_with((*PATCH, RED)), needs_red)
+
+
+def test_the_place_that_matters_is_finding_a_with_its_score_and_answer(red):
+    first = red.findings[0]
+    region = np.zeros((SIZE, SIZE), bool)
+    region[PATCH] = True
+    assert first.letter == "A"
+    assert first.direction == -1
+    assert first.changes_decision
+    assert first.says == red.label(1)
+    assert (first.region & region).sum() > 0.5 * first.region.sum()
+    painted = first.trial.repaint.render(red.view.pixels, red.plan.cell)
+    assert first.after == pytest.approx(needs_red(painted[None])[0, 0], abs=1e-6)
+    assert first.control.verdict == "only here"
+    assert first.claim("color") or first.claim("finds color")
+    assert first.claim("structure") is None
+    assert "rows" in first.sentence
+    assert "of 64 x 64" in first.sentence
+
+
+def test_letters_and_sentences_come_from_the_trials_alone(red):
+    trials = trials_of(red, 0)
+    again = findings_from(red, 0, trials)
+    assert again.lines() == red.findings.lines()
+    assert [one.letter for one in again] == sorted(one.letter for one in again)
+
+
+def test_letters_do_not_move_with_more_masks(red):
+    grown = explained(image_with((*PATCH, RED)), needs_red, n_masks=128)
+    before = {one.letter: one.trial.repaint.digest for one in grown.findings}
+    for _ in mcrise.grow(grown, needs_red, n_masks=512):
+        pass
+    after = grown.findings_of(None, needs_red)
+    assert {one.letter: one.trial.repaint.digest for one in after}.items() >= before.items()
+
+
+def test_the_search_keeps_its_budget_and_places_their_limits():
+    model = Counting(needs_red)
+    explanation = explained(image_with((*PATCH, RED)), model, trials=False)
+    asked = model.n_images
+    found = explanation.findings_of(None, model, trials=8)
+    roles = [one.role for one in found.trials]
+    assert roles.count("search") + roles.count("lobe") <= 8
+    for one in found.described:
+        own = [two.repaint.digest for two in found.trials if two.letter == one.letter]
+        assert len(set(own)) <= 41
+    assert model.n_images - asked == len({one.repaint.digest for one in found.trials})
+
+
+def test_a_place_that_raises_the_score_is_found_too():
+    def wants_less_green(images):
+        green = images[:, OTHER[0], OTHER[1], 1].astype(float).mean(axis=(1, 2)) / 255
+        return two(0.75 - 0.6 * green)
+
+    image = image_with((*OTHER, GREEN))
+    found = explained(image, wants_less_green).findings
+    raising = [one for one in found if one.direction > 0]
+    assert raising
+    assert raising[0].region[OTHER].any()
+    assert raising[0].claim("raises")
+
+
+def test_either_of_two_places_is_enough():
+    def either(images):
+        return two(0.05 + 0.9 * np.maximum(redness(images, *PATCH), redness(images, *OTHER)))
+
+    image = image_with((*PATCH, RED), (*OTHER, RED))
+    found = explained(image, either, mask_prob=0.5, n_masks=1024).findings
+    assert "either suffices" in [claim.kind for claim in found.claims]
+    assert any("is enough" in line for line in found.remarks)
+
+
+def test_nothing_matters_only_where_the_whole_image_does_not_either():
+    image = photo(SIZE, SIZE)
+    nothing = explained(image, constant_model).findings
+    assert [claim.kind for claim in nothing.claims] == ["nothing matters"]
+    assert len(nothing) == 0
+
+    def whole(images):
+        """All of it has to be painted alike."""
+        flat = images.reshape(len(images), -1, 3).astype(float).std(axis=1).max(axis=1) < 1
+        return two(np.where(flat, 0.1, 0.9))
+
+    found = explained(image, whole).findings
+    assert not found.claims
+    assert any("Only larger parts do" in line for line in found.remarks)
+
+
+def test_a_color_that_lowers_the_score_anywhere_is_a_veto():
+    def no_blue(images):
+        pixels = images.astype(float)
+        blue = ((pixels[..., 2] > 200) & (pixels[..., :2].max(axis=3) < 60)).mean(axis=(1, 2))
+        return two(0.9 - 0.85 * np.minimum(60 * blue, 1))
+
+    first = explained(gray_image(SIZE, SIZE), no_blue, mask_prob=0.1).findings[0]
+    assert first.fill.name == "blue"
+    assert first.control.verdict == "almost anywhere"
+    assert first.claim("veto")
+    assert first.claim("color") is None
+
+
+@pytest.mark.parametrize("mask_prob", [0.1, 0.3, 0.5])
+def test_a_wanted_class_is_reached_by_the_smallest_block_tried(mask_prob):
+    def wants_green(images):
+        some = images[:, OTHER[0], OTHER[1]].astype(float)
+        green = np.clip((some[..., 1] - some[..., [0, 2]].max(axis=3)) / 200, 0, 1)
+        return two(0.9 - 0.8 * green.mean(axis=(1, 2)))
+
+    explanation = explained(gray_image(SIZE, SIZE), wants_green, mask_prob, trials=False)
+    comparison = mcrise.compare(explanation, 1, model=wants_green)
+    found = comparison.counterfactual
+    assert found is not None
+    assert found.fill.name == "green"
+    assert found.says == 1
+    assert found.repaint.share == min(
+        one.repaint.share for one in comparison.trials if one.says == 1
+    )
+    assert any("makes the model say 'class 1'" in line for line in comparison.lines(explanation))
+    assert mcrise.find_counterfactual(explanation, wants_green, wanted=1).says == 1
+
+
+def test_a_model_that_answers_differently_is_asked_five_times_and_the_first_answer_is_not_used():
+    chance = np.random.default_rng(0)
+
+    def noisy(images):
+        return two(np.clip(needs_red(images)[:, 0] + chance.normal(0, 0.02, len(images)), 0, 1))
+
+    explanation = explained(image_with((*PATCH, RED)), noisy)
+    first = explanation.findings[0]
+    assert explanation.nondeterminism > 0
+    assert first.trial.repeats.shape == (5, 2)
+    assert first.after == pytest.approx(first.trial.repeats[:, 0].mean(), abs=1e-6)
+    assert all(one.repeats is not None for one in first.control.trials)
+    takes = [one for one in explanation.findings.trials if one.role == "finding"]
+    assert all(one.repaint.take for one in takes)
+
+
+def test_noise_alone_is_not_called_a_place():
+    chance = np.random.default_rng(1)
+
+    def noise(images):
+        return two(np.clip(0.6 + chance.normal(0, 0.05, len(images)), 0, 1))
+
+    called = 0
+    for seed in range(6):
+        found = explained(photo(32, 32, seed), noise, n_masks=128, seed=seed).findings
+        called += any(one.control and one.control.verdict == "only here" for one in found)
+    assert called == 0
+
+
+def test_margins_are_log_odds_and_two_thirds_of_them_is_as_much():
+    scale = Scale(np.array([0.99, 0.01], np.float32), 0, 1.0, True)
+    assert scale.margin(0.9) == pytest.approx(np.log(9) - np.log(99), abs=1e-4)
+    assert scale.as_much(0.5, 0.82, 2 / 3) == (
+        np.log(99) - np.log(0.82 / 0.18) >= np.log(99) * 2 / 3
+    )
+    plain = replace(scale, is_probability=False, range=2.0)
+    assert plain.margin(0.49) == pytest.approx(-0.25, abs=1e-6)
+
+
+def test_verdicts_are_counts():
+    assert verdict_of(0, 19) == "only here"
+    assert verdict_of(4, 19) == "here and in 4 of 19 other places"
+    assert verdict_of(5, 19) == "in many places"
+    assert verdict_of(15, 19) == "almost anywhere"
+    assert verdict_of(0, 8) == "not controlled"
+
+
+def test_a_control_counts_places_that_do_two_thirds_as_much():
+    scale = Scale(np.array([0.9, 0.1], np.float32), 0, 1.0, True)
+    repaint = Repaint((Stroke(np.ones((2, 2), bool), mcrise.Solid((0, 0, 0))),))
+
+    def trial(score):
+        return Trial(repaint, "control", np.array([score, 1 - score], np.float32), 0)
+
+    control = control_of(scale, trial(0.1), [trial(0.2), trial(0.5), *[trial(0.9)] * 17])
+    assert control.n_as_much == 1
+
+
+def test_the_script_is_a_function_of_the_answers(red):
+    def digests():
+        copy = replace(red, answers={}, trial_logs={})
+        found = conclude(copy, search(copy, 0, 64), needs_red)
+        return [one.repaint.digest for one in found.trials]
+
+    assert digests() == digests()
