@@ -157,7 +157,7 @@ def command_outputs(folder):
         summaries.append(told)
     washed, stop = runs / "washed-out-priority-road-demo", runs / "stop-demo"
     whatif = printed("whatif", washed, "--json"), printed("whatif", stop, "--json")
-    one = printed("whatif", stop, "--region", 1, "--paint", "green", "--json")
+    one = printed("whatif", stop, "--region", "A", "--paint", "green", "--json")
     classes = ("--target", "priority road", "--target", "no vehicles")
     compared = printed("compare", washed, *classes, "--json")
     measured = printed("measure", stop, "--step", 0.25, "--json")
