@@ -20,29 +20,35 @@ HEAD = """# The Python API
 All of it is in `import mcrise`; the [README](../README.md) shows how the pieces go together. Made
 from the docstrings by `make api`.
 
-An `Amount` is a whole number or `"auto"`; a `Target` a class by index, by label, or None for the
+`IntOrAuto` is a whole number or `"auto"`; a `Target` a class by index, by label, or None for the
 one with the highest score; `Numbers` are one for all channels or red, green and blue; a
 `ScoreKind` is `"probability"`, `"independent"`, `"similarity"` or `"any"`. Letters: N masks or
 images, K fills, C classes, H x W pixels.
 """
 SECTIONS = {
-    "Explaining": ("explain", "steps", "grow", "Brief", "Plan"),
+    "Explaining": ("explain", "iter_explain", "grow", "RunConfig", "Plan"),
     "Models": ("load_model", "Model", "Geometry"),
-    "Records and maps": ("Record", "load", "merge", "Maps"),
-    "Reading and comparing": (
-        "read_maps",
-        "Reading",
-        "try_reading",
-        "Tried",
+    "Explanations and maps": (
+        "Explanation",
+        "Prediction",
+        "CallCounts",
+        "load",
+        "merge",
+        "Maps",
+    ),
+    "Findings": ("Findings", "Finding", "Trial", "Control"),
+    "Comparing and repainting": (
         "compare",
         "Comparison",
+        "intervene",
+        "Intervention",
+        "find_counterfactual",
     ),
-    "Repainting": ("repaint", "Trial", "smallest_flip"),
     "Measuring": ("measure", "Curve", "run_study", "StudyResult"),
     "Auditing": ("audit", "AuditResult"),
     "Matching": ("open_gallery", "Gallery", "match", "Match"),
     "Fills": ("parse_fills", "Fill", "Solid", "Mean", "Blur", "Gray", "Hue", "Noise", "Picture"),
-    "Errors": ("McriseError", "InputError", "RecordError", "PluginError", "ModelError"),
+    "Errors": ("McriseError", "InputError", "ExplanationError", "PluginError", "ModelError"),
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -117,7 +123,10 @@ def parameters(thing: Any, node: Function) -> list[str]:
     for name, one in inspect.signature(thing).parameters.items():
         if one.kind is one.KEYWORD_ONLY and "*" not in rows:
             rows.append("*")
-        rows.append(f"{name}: {types[name]}" + default(one.default))
+        if one.kind is one.VAR_KEYWORD:
+            rows.append(f"**{name}: {written(node.args.kwarg.annotation)}")
+        else:
+            rows.append(f"{name}: {types[name]}" + default(one.default))
     return rows
 
 
