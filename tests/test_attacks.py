@@ -402,7 +402,7 @@ def test_what_is_read_does_not_depend_on_the_unit_of_scores_that_may_be_anything
             query = f"model={model}&n_masks=512&mask_prob=0.5&colors=red,blue"
             job = server.submit(query, png((24, 24)))
             server.wait(job)
-            found.append(len(server.ask(f"api/jobs/{job}/reading")[1]["findings"]))
+            found.append(len(server.ask(f"api/jobs/{job}/trials", "POST")[1]["findings"]))
     assert found[0] == found[1] > 0
 
 

@@ -347,7 +347,7 @@ def add_trials(
     for data in meta["repaints"]:
         digest = validation.text(data["digest"])
         strokes = tuple(map(stroke, data["strokes"]))
-        if not strokes or digest not in explanation.answers or not isinstance(data["soft"], bool):
+        if digest not in explanation.answers or not isinstance(data["soft"], bool):
             raise ExplanationError("is damaged (its repaints are none)")
         take = validation.whole(data["take"], 0, validation.MOST)
         explanation.repaints[digest] = StoredRepaint(strokes, data["soft"], take)

@@ -210,7 +210,7 @@ def test_the_smallest_repaint_that_changes_the_decision_is_kept():
     assert facts["counterfactual_kind"] == "color"
     assert facts["counterfactual_to"] == LABELS.index("plain")
     assert facts["counterfactual_share"] < 0.3
-    assert "then says 'plain'" in facts["counterfactual_sentence"]
+    assert "the model says 'plain'" in facts["counterfactual_sentence"]
     assert facts["corrected_by"] is None  # it was right
 
 

@@ -22,6 +22,7 @@ from mcrise.audits import tables
 from mcrise.audits.class_stats import read_stats
 from mcrise.audits.html import render
 from mcrise.batch.storage import Storage
+from mcrise.batch.tables import parquet
 from mcrise.models.model import Model
 from mcrise.output.html import digest
 from mcrise.server.app import create_app
@@ -305,7 +306,7 @@ def test_a_file_of_an_audit_that_is_none_is_a_sentence(folder, tmp_path, name, c
 def test_columns_of_another_kind_are_a_sentence(folder, tmp_path):
     copy = Storage(shutil.copytree(folder.path, tmp_path / "copy"))
     kinds = {**tables.IMAGES, "name": "int64"}
-    (copy / "images/class=0/part-00000.parquet").write(tables.parquet([{"name": 1}], kinds))
+    (copy / "images/class=0/part-00000.parquet").write(parquet([{"name": 1}], kinds))
     with pytest.raises(mcrise.InputError, match=r"name of part-00000.parquet is int64"):
         render(copy)
 

@@ -1,3 +1,4 @@
+import importlib
 import json
 import os
 import subprocess
@@ -140,7 +141,7 @@ def test_a_backend_that_matplotlib_does_not_have_keeps_the_command_from_nothing(
 
 
 def test_demo_explains_and_tries_every_sign_and_says_where_it_is(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(sys.modules["mcrise.cli.demo"], "N_MASKS", 64)
+    monkeypatch.setattr(importlib.import_module("mcrise.cli.demo"), "N_MASKS", 64)
     run("demo", "--out", tmp_path)
     out = capsys.readouterr().out
     assert out.count("maps.png") == 1
@@ -195,7 +196,7 @@ def test_show_elsewhere_names_the_record_that_is_there(image, tmp_path, capsys):
     run("explain", image, "--model", "demo", "--n-masks", 64, "--quiet")
     run("show", f"{image}.mcrise", "--out", tmp_path / "drawn")
     shown = capsys.readouterr().out
-    assert f"record: {image}.mcrise/run.npz" in shown
+    assert f"{image}.mcrise/run.npz" in shown
     assert (tmp_path / "drawn" / "maps.png").exists()
 
 

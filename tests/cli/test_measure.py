@@ -46,7 +46,7 @@ def test_the_report_shows_the_curves_of_the_maps_it_shows(run_folder, tmp_path):
         CliRunner().invoke(
             cli, ["report", str(run_folder), "-o", str(out), "--estimator", estimator]
         )
-        assert ("How good the map is" in out.read_text()) == shown
+        assert ("Quality of the maps" in out.read_text()) == shown
 
 
 def test_an_image_is_explained_first_and_only_once(tmp_path):
@@ -57,11 +57,11 @@ def test_an_image_is_explained_first_and_only_once(tmp_path):
     first = told(*given)
     assert "CA-deletion" in first
     assert "insertion" not in first
-    # Untouched, masks, one batch again for jitter, the curve.
-    assert planted_study.N_CALLS["images"] == 1 + 64 + 32 + 3
+    # Untouched, masks, a few again for jitter, the curve.
+    assert planted_study.N_CALLS["images"] == 1 + 64 + 4 + 3
     planted_study.N_CALLS["images"] = 0
     assert told(*given) == first
-    assert planted_study.N_CALLS["images"] == 1 + 32 + 3  # recognised, and the curve
+    assert planted_study.N_CALLS["images"] == 1 + 4 + 3  # recognised, and the curve
 
 
 @pytest.mark.parametrize(

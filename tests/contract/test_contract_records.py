@@ -12,7 +12,7 @@ from planted_patches import GREEN, IDENTITY, LABELS, REGION, image, two_patches
 from snapshots import DATA, compare
 
 import mcrise
-from records import RECORDS, describe, masks_text
+from stored_runs import RECORDS, describe, masks_text
 
 KNOWN = json.loads((DATA / "records.json").read_text())
 ANSWERED = [name for name in RECORDS if KNOWN[name]["n_answers"]]

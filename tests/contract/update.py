@@ -14,7 +14,7 @@ from outputs import all_outputs  # noqa: E402
 from snapshots import write  # noqa: E402
 from surfaces import SURFACES  # noqa: E402
 
-from records import masks_text, records_text  # noqa: E402
+from stored_runs import masks_text, records_text  # noqa: E402
 
 
 def main():

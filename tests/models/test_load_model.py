@@ -459,7 +459,7 @@ def test_a_named_callable_gets_the_pixels_of_the_image_unless_told_otherwise(imp
     maps_of(image, model)
     import seen
 
-    assert (seen.last.shape, seen.last.dtype) == ((32, 16, 24, 3), np.uint8)
+    assert (seen.last.shape, seen.last.dtype) == ((4, 16, 24, 3), np.uint8)  # jitter: a few again
     load_model("seen:look", layout="NCHW", scale=255)(image[None])
     assert (seen.last.shape, seen.last.dtype) == ((1, 3, 16, 24), np.float32)
     np.testing.assert_allclose(seen.last[0].transpose(1, 2, 0), unit_float(image), atol=1e-6)
