@@ -7,14 +7,18 @@ export MCRISE_DATA ?= ../shared/data
 STUDY = $(BIN)/mcrise study --seed 0 --methods lime,rise,mcrise,random \
   --estimators paper,centered,smooth
 
-.PHONY: demo test coverage attack before mutants chromium check api bench study study-networks figures clean
+.PHONY: demo test test-all coverage attack before mutants chromium check api bench study study-networks figures clean
 
 demo: $(VENV)/.run
 	$(BIN)/mcrise demo --out mcrise-demo
 
-# On two cores the suite takes half the time in two processes, a file in one of them.
+# On two cores the suite takes half the time in two processes.
 test: check chromium
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+
+# Also the planted zoo, training and the audits of planted shortcuts.
+test-all: check chromium
+	$(BIN)/pytest -n 2 --dist worksteal
 
 # What `make test` runs of src/, in the processes it starts too. What is measured is written to a file
 # as well, so the test whose disk is full is left out.
@@ -22,7 +26,7 @@ coverage: check chromium
 	rm -rf build/coverage && mkdir -p build/coverage
 	echo 'import coverage; coverage.process_startup()' > build/coverage/sitecustomize.py
 	COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml COVERAGE_FILE=$(CURDIR)/build/coverage/data \
-	  PYTHONPATH=$(CURDIR)/build/coverage $(BIN)/coverage run -m pytest -n 2 --dist loadfile \
+	  PYTHONPATH=$(CURDIR)/build/coverage $(BIN)/coverage run -m pytest -n 2 --dist worksteal \
 	  --deselect tests/studies/test_study.py::test_a_full_disk_is_one_sentence_and_earlier_rows_stay
 	COVERAGE_FILE=build/coverage/data $(BIN)/coverage combine --quiet
 	COVERAGE_FILE=build/coverage/data $(BIN)/coverage report --skip-covered

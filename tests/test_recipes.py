@@ -12,6 +12,8 @@ sys.path.append(str(Path(__file__).parents[1] / "recipes" / "gtsrb"))
 import train as recipe
 from network import NETWORKS, CompactNet
 
+pytestmark = pytest.mark.slow  # trains networks
+
 SHORT = recipe.Preset(cycles=(((1, 32),), ((0.5, 48),)), batch_size=4)
 
 

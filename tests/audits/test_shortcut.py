@@ -16,6 +16,8 @@ from make_images import make_images  # noqa: E402
 from scenes import SHORTCUTS, STICKER  # noqa: E402
 from show import CASES, audit, show_difference, show_findings, show_verdicts  # noqa: E402
 
+pytestmark = pytest.mark.slow  # whole audits of planted networks
+
 
 @pytest.fixture(scope="module", params=list(CASES))
 def shown(request, tmp_path_factory):

@@ -28,6 +28,8 @@ from mcrise.sampling import explain
 from zoo import KINDS, Truth, draw_case
 from zoo_held import FRESH, HELD
 
+pytestmark = pytest.mark.slow  # models of 60 kinds, explained
+
 ALL = KINDS | HELD | FRESH
 SEEDS = (0, 1, 2)
 # The share of the image is another in these, or there is no region.
