@@ -10,9 +10,9 @@ import pytest
 from internals import CHUNK, last
 from planted_patches import GREEN, IDENTITY, LABELS, REGION, image, two_patches
 from snapshots import DATA, compare
+from stored_runs import RECORDS, describe, masks_text
 
 import mcrise
-from stored_runs import RECORDS, describe, masks_text
 
 KNOWN = json.loads((DATA / "records.json").read_text())
 ANSWERED = [name for name in RECORDS if KNOWN[name]["n_answers"]]

@@ -12,9 +12,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from outputs import all_outputs  # noqa: E402
 from snapshots import write  # noqa: E402
-from surfaces import SURFACES  # noqa: E402
-
 from stored_runs import masks_text, records_text  # noqa: E402
+from surfaces import SURFACES  # noqa: E402
 
 
 def main():
