@@ -347,9 +347,10 @@ def add_trials(
     for data in meta["repaints"]:
         digest = validation.text(data["digest"])
         strokes = tuple(map(stroke, data["strokes"]))
-        if digest not in explanation.answers or not isinstance(data["soft"], bool):
+        take = validation.whole(data["take"], 0, validation.MOST)  # the image as it is, asked again
+        painted = strokes or take
+        if not painted or digest not in explanation.answers or not isinstance(data["soft"], bool):
             raise ExplanationError("is damaged (its repaints are none)")
-        take = validation.whole(data["take"], 0, validation.MOST)
         explanation.repaints[digest] = StoredRepaint(strokes, data["soft"], take)
     if used != len(pixels):
         raise ExplanationError("is damaged (its repaints have other pixels)")

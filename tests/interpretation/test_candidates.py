@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from mcrise.fills import RGBWK
-from mcrise.interpretation.candidates import (
-    LARGEST,
-    N_CONTROLS,
-    Ranking,
-    control_regions,
-    lattice_of,
-    region_of,
-)
+from mcrise.interpretation.candidates import LARGEST, Ranking, lattice_of, region_of
+from mcrise.interpretation.controls import N_CONTROLS, control_regions
 
 SIZE = (96, 64)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mcrise
-from mcrise.interpretation.describe import control_of, verdict_of
+from mcrise.interpretation.controls import control_of, verdict_of
 from mcrise.interpretation.findings import Trial
 from mcrise.interpretation.repaints import Repaint, Stroke
 from mcrise.interpretation.scale import Scale

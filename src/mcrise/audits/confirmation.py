@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.array_eq import ArrayEq
-from ..interpretation.describe import FEWEST_PLACES
+from ..interpretation.controls import FEWEST_PLACES
 from ..interpretation.regions import dilate
 from ..interpretation.repaints import elsewhere
 from .class_data import AuditInfo, BoolArray, ClassData, FloatArray, IntArray

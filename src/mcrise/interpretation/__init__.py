@@ -10,10 +10,12 @@ The flow, and the order in which to read:
 2. `repaints`: a description of "this region, painted with this", and its pixels.
 3. `search`: which repaints to ask, round by round, within a budget of model calls.
 4. `controls`: the same block and color in other places, and how many of them do as much.
-5. `claims`: the closed list of what may be said of a place, each with the test that it needs.
-6. `findings`: what travels: `Trial`, `Control`, `Finding`, `Findings`.
-7. `comparison`, `counterfactuals`: two classes; the smallest repaint that changes the answer.
-8. `text`: the sentences.
+5. `describe`: the tests of a place; `claims`: the closed list of what may be said of it.
+6. `findings`: what travels: `Trial`, `Control`, `Finding`, `Findings`; `scale`: what counts as a
+   change of a score.
+7. `trials`: a repaint of one's own, two classes compared, the smallest repaint that changes the
+   answer; `trial_calls`: asking, storing and resuming trials.
+8. `text`: the sentences. `regions`: lobes of a map, for audits and differences.
 
 A search is a generator: it yields repaints, receives answers, and returns findings. It is a pure
 function of the explanation and the answers, so a run that was interrupted asks only what is

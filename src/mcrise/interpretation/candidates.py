@@ -5,18 +5,15 @@ maps say which to try first: a block is ranked by the mean of a map over it time
 a larger block does more. A map is noisy and its sign may be wrong, so that it only proposes.
 """
 
-import hashlib
-import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..fills import Fill
-from .repaints import Region, cut_out
+from .repaints import Region
 
 SIDES = (1, 2, 3)  # of a block, in cells
 LARGEST = 1 / 6  # of the image
@@ -24,7 +21,6 @@ COARSEST, FINEST = 4, 12  # cells a side: a grid that is coarser or finer has a 
 TRIES = 2  # of an area: a block whose area was tried as often is passed over
 COVERED = 0.5  # of a block: if as much is known to matter the same way, it is passed over
 SHARED = 0.5  # of a block, by others of its round
-N_CONTROLS = 19  # places with which a finding is compared
 
 Box = tuple[int, int, int, int]  # top, left, bottom, right in pixels
 
@@ -180,34 +176,3 @@ def spread(starts: NDArray[np.int64]) -> set[int]:
 
 
 # ---- the same block elsewhere
-
-
-def control_regions(region: Region, fill: Fill, lattice: Lattice) -> list[Region]:
-    """Up to 19 other places for a region, none overlapping it: a function of it and the fill alone.
-
-    It is moved along the lattice as it is, and the places are drawn by a hash of the two.
-    """
-    found = list(places_for(region, lattice))
-    content = hashlib.sha256(json.dumps(fill.to_json(), sort_keys=True).encode())
-    content.update(repr(region.shape).encode())
-    content.update(np.packbits(region).tobytes())
-    drawn = np.random.default_rng(np.frombuffer(content.digest(), np.uint32)).permutation(
-        len(found)
-    )
-    shape, chosen = cut_out(region), []
-    for n in drawn[:N_CONTROLS]:
-        top, left = found[n]
-        place = np.zeros_like(region)
-        place[top : top + shape.shape[0], left : left + shape.shape[1]] = shape
-        chosen.append(place)
-    return chosen
-
-
-def places_for(region: Region, lattice: Lattice) -> Iterator[tuple[int, int]]:
-    """Top and left of all places where a region fits and shares nothing with itself."""
-    shape = cut_out(region)
-    height, width = shape.shape
-    for top in lattice.rows[lattice.rows <= lattice.size[0] - height].tolist():
-        for left in lattice.columns[lattice.columns <= lattice.size[1] - width].tolist():
-            if not (region[top : top + height, left : left + width] & shape).any():
-                yield top, left

@@ -27,9 +27,6 @@ NEAR = 0.7  # distance in color space, of at most 1.7: a color further away is a
 TINTS = tuple(color for color in product((0.0, 1.0), repeat=3) if len(set(color)) > 1)  # six hues
 
 FIRM = 0.35  # of the score: a color that lowers it by less may not a quarter of a cell beside
-AS_MUCH = 2 / 3  # of an effect: a control that does this much does as much
-FEWEST_PLACES, FIRST_PLACES = 9, 10  # controls: with fewer nothing is said; asked first
-FEW, NEARLY_ALL = 4, 15  # of 19
 
 
 # ---- what to ask
@@ -242,28 +239,6 @@ def takes_away(scale: Scale, trial: Trial, tests: Sequence[Trial], down: bool) -
 
 
 # ---- controls
-
-
-def control_of(scale: Scale, main: Trial, trials: Sequence[Trial]) -> Control:
-    """How many other places do as much, in a word."""
-    n_as_much = sum(scale.as_much(main.score, one.score, AS_MUCH) for one in trials)
-    return Control(tuple(trials), n_as_much, verdict_of(n_as_much, len(trials)))
-
-
-def verdict_of(n_as_much: int, n_places: int) -> str:
-    if n_places < FEWEST_PLACES:
-        return "not controlled"
-    if n_as_much == 0:
-        return "only here"
-    if n_as_much >= n_places * NEARLY_ALL / 19:
-        return "almost anywhere"
-    few = n_as_much <= FEW
-    return f"here and in {n_as_much} of {n_places} other places" if few else "in many places"
-
-
-def is_settled(control: Control) -> bool:
-    """Whether the first controls are enough: many places do as much, and not all."""
-    return FEW < control.n_as_much <= 0.7 * len(control.trials)
 
 
 # ---- several findings

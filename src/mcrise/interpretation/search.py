@@ -20,24 +20,14 @@ from numpy.typing import NDArray
 from ..explanation import Explanation
 from ..fills import Fill
 from ..maps import Maps
-from .candidates import (
-    LARGEST,
-    Candidate,
-    Lattice,
-    Ranking,
-    control_regions,
-    lattice_of,
-    region_of,
-)
+from .candidates import LARGEST, Candidate, Lattice, Ranking, lattice_of, region_of
 from .claims import Claim
+from .controls import FIRST_PLACES, control_of, control_regions, is_settled
 from .describe import (
-    FIRST_PLACES,
     MOST_COLORS,
     claims_of,
-    control_of,
     first_questions,
     is_nothing,
-    is_settled,
     key_of,
     pair_claims,
     same_place,

@@ -8,7 +8,8 @@ import numpy as np
 from ..explanation import Explanation
 from ..maps import Maps
 from .claims import CLAIM_KINDS, Claim, in_words, join, sentence_case
-from .describe import FEWEST_PLACES, control_of, key_of, same_place
+from .controls import FEWEST_PLACES, control_of
+from .describe import key_of, same_place
 from .findings import Control, Finding, Trial, box_of
 from .regions import place_of
 from .repaints import Region

@@ -395,7 +395,7 @@ def explanation_html(explanation: Explanation) -> str:
         lines = explanation.lines()
     elif explanation.scores:
         maps, lines = Markup(maps_html(explanation.maps())), explanation.lines()
-    return TEMPLATES.get_template("explanation.html").render(
+    return TEMPLATES.get_template("notebook_explanation.html").render(
         figure=figure, maps=maps, lines=lines, about=repr(explanation)[1:-1]
     )
 
@@ -408,7 +408,7 @@ def maps_html(maps: Maps) -> str:
         f"{maps.label}: {maps.n_masks:,} masks, {maps.estimator} estimator, {maps.unit} "
         f"{scale.words}{faint}"
     )
-    return TEMPLATES.get_template("maps.html").render(
+    return TEMPLATES.get_template("notebook_maps.html").render(
         label=maps.label,
         picture=picture_url(maps.image, SMALL),
         panels=[draw_map(maps, k, scale, SMALL) for k in strongest_first(maps)],
