@@ -147,7 +147,7 @@ def opened(page, address, id, **looks):
     expect(page.locator("#findings-block")).not_to_have_attribute("aria-busy", "true")
 
 
-def tested(page):
+def with_findings(page):
     """Test the class that is open, and wait for its findings."""
     page.click("#test-class")
     expect(page.locator(".finding").first).to_be_visible()
@@ -157,7 +157,7 @@ def tested(page):
 def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp_path):
     demo = mcrise.load_model("demo")
     n_tried = len(mcrise.explain(sign_bytes(), demo, n_masks=64).pilot)
-    held = Held(demo, 1 + 128 + 32 + 64 * n_tried)  # two chunks, a batch again, and the pilot
+    held = Held(demo, 1 + 128 + 4 + 64 * n_tried)  # two chunks, a few again, and the pilot
     (tmp_path / "my sign.png").write_bytes(sign_bytes())
     with served(page, tmp_path / "data", {"demo": replace(demo, predict=held)}) as (address, jobs):
         try:
@@ -203,7 +203,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             assert jobs.models.n_images == asked  # all of it without a model call
 
             # A finding that is clicked chooses its color and outlines its region on all panes.
-            tested(page)
+            with_findings(page)
             assert jobs.models.n_images > asked
             finding = page.locator(".finding .said").first
             expect(finding).to_contain_text("'stop' falls from 0.89")
@@ -354,7 +354,7 @@ def test_html_in_labels_and_names_is_shown_as_text_on_the_page(page, tmp_path):
         choose(page, tmp_path / f"{HOSTILE}.png")
         expect(page.locator("#state")).to_contain_text("done", timeout=SECONDS)
         expect(page.locator("#jobs .name")).to_have_text(f"{HOSTILE}.png")
-        tested(page)
+        with_findings(page)
         expect(page.locator(".finding").first).to_contain_text(HOSTILE)
         page.keyboard.press("b")
         expect(page.locator("#odds")).to_contain_text(HOSTILE)
@@ -554,7 +554,7 @@ def test_a_waiting_and_a_failed_job_show_nothing_of_the_one_before(page, tmp_pat
 
 
 def test_after_stop_the_page_has_every_mask_that_the_server_has(page, tmp_path):
-    held = Held(Model(center_color), 1 + 64 + 32 + 32)  # a chunk, a batch again, half a chunk
+    held = Held(Model(center_color), 1 + 64 + 4 + 32)  # a chunk, a few again, half a chunk
     model = Model(held, labels=COLORS, identity="held")
     with served(page, tmp_path, {"held": model}) as (address, jobs):
         try:
@@ -573,7 +573,7 @@ def test_after_stop_the_page_has_every_mask_that_the_server_has(page, tmp_path):
 
 
 def test_of_auto_the_bar_never_falls_back_and_no_time_left_is_told(page, tmp_path):
-    held = Held(Model(center_color), 1 + 64 + 32)  # a chunk and a batch again
+    held = Held(Model(center_color), 1 + 64 + 4)  # a chunk and a few again
     model = Model(held, labels=COLORS, identity="held")
     goal = 0.02  # the error that is good enough: it falls with the root of the masks
     errors = {64: 2 * goal, 128: 4 * goal, 192: 1.5 * goal}  # at 64 it seemed better than it was
@@ -608,7 +608,7 @@ def test_of_auto_the_bar_never_falls_back_and_no_time_left_is_told(page, tmp_pat
 
 
 def test_many_tabs_on_a_running_job_all_show_it(page, tmp_path):
-    held = Held(Model(center_color), 1 + 64 + 32)
+    held = Held(Model(center_color), 1 + 64 + 4)
     model = Model(held, labels=COLORS, identity="held")
     with served(page, tmp_path, {"held": model}) as (address, jobs):
         job = ask(jobs, n_masks=256, model="held")
@@ -659,7 +659,7 @@ def test_an_unknown_class_is_said_and_cat_is_no_oystercatcher(bench, page, first
 def test_the_findings_of_the_class_before_go_at_once(page, tmp_path):
     with served(page, tmp_path, MODELS) as (address, jobs):
         opened(page, address, ask_and_wait(jobs).id)
-        tested(page)
+        with_findings(page)
         expect(page.locator(".finding").first).to_contain_text("'red'")
         held = []
         page.route(re.compile("/findings"), lambda route: held.append(route))
@@ -1149,7 +1149,7 @@ def test_a_finding_is_filled_and_a_color_of_the_picture_can_be_picked(bench, pag
     address, jobs = bench
     opened(page, address, first)
     if page.locator("#test-class").is_visible():  # its answers are kept
-        tested(page)
+        with_findings(page)
     page.locator(".finding .said").first.click()
     page.get_by_role("button", name="Paint it myself").click()
     odds = page.locator("#odds .number").first
@@ -1174,7 +1174,7 @@ def test_a_finding_is_filled_and_a_color_of_the_picture_can_be_picked(bench, pag
 def test_what_is_chosen_below_is_brought_into_view_and_the_focus_stays(bench, page, first):
     opened(page, bench[0], first)
     if page.locator("#test-class").is_visible():  # its answers are kept
-        tested(page)
+        with_findings(page)
     page.emulate_media(reduced_motion="reduce")
     page.set_viewport_size({"width": 360, "height": 640})
     picture = page.locator("#stage .view").first
