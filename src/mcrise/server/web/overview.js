@@ -37,7 +37,7 @@ export function showOverview(address) {
   showFilters(address, all, known, classes);
   showAudit(address);
   const chosenClasses = classes.filter((one) => one.label === address.class), fewest = chosenClasses.length ? chosenClasses : classes;
-  byId("overview-matrix").replaceChildren(...(known.length ? [matrix(classes, colors, (one) => chosenClasses.includes(one), (one, color) => openClass(one, color, address))] : []));
+  byId("overview-matrix").replaceChildren(...(known.length && colors.length ? [matrix(classes, colors, (one) => chosenClasses.includes(one), (one, color) => openClass(one, color, address))] : []));
   showScatter(known, address);
   const ofThis = numbers.label === (address.class ?? null) && numbers.model === (address.model ?? null);
   showMeans(ofThis && numbers.maps && fewest.length === 1 ? fewest[0] : null, colors);
