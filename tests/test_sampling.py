@@ -51,8 +51,8 @@ def test_a_callable_gets_the_dtype_and_range_of_the_image_it_was_given():
         seen.append((images.dtype, images.shape[1:], images.min(), images.max()))
         return constant_model(images)
 
-    mcrise.explain(photo(16, 24), model, n_masks=64, mask_prob=0.3)
-    mcrise.explain(unit_float(photo(16, 24)), model, n_masks=64, mask_prob=0.3)
+    mcrise.explain(photo(16, 24), model, n_masks=64, mask_prob=0.3, trials=False)
+    mcrise.explain(unit_float(photo(16, 24)), model, n_masks=64, mask_prob=0.3, trials=False)
     for dtype, _, low, high in seen[:4]:
         assert (dtype, low, high) == (np.uint8, 0, 255)
     for dtype, shape, low, high in seen[4:]:
@@ -278,7 +278,7 @@ def test_an_automatic_run_that_was_cut_short_stops_where_one_never_cut_does():
 
 def test_a_finished_run_grows_by_what_is_missing():
     model = Counting(MODEL)
-    explanation = mcrise.explain(photo(16, 16), model, n_masks=128, mask_prob=0.3)
+    explanation = mcrise.explain(photo(16, 16), model, n_masks=128, mask_prob=0.3, trials=False)
     grown = list(mcrise.grow(explanation, model, n_masks=256))[-1]
     assert model.n_images == 1 + 256 + 4
     whole = mcrise.explain(photo(16, 16), MODEL, n_masks=256, mask_prob=0.3)

@@ -75,7 +75,7 @@ def test_the_rows_are_those_of_the_library(tmp_path):
     finish(make_study(tmp_path))
     path = tmp_path / "images" / "000.png"
     model = Model(planted_study.tint, identity="planted")
-    explanation = mcrise.explain(path, model, n_masks=128, grid=(3, 3))
+    explanation = mcrise.explain(path, model, n_masks=128, grid=(3, 3), mask_prob=0.5)
     curves = measure(explanation, model, step=0.1)
     found = table(tmp_path / "out")
     row = found["method"].index("mcrise")
@@ -354,9 +354,7 @@ def test_a_study_that_chooses_mask_prob_is_the_same_on_any_number_of_workers(tmp
     rows = {row["image"]: row for row in here.rows() if row["method"] == "mcrise"}
     for path in sorted(images.glob("*.png")):
         explanation = mcrise.explain(path, planted_study.tint, n_masks=128, grid=3)
-        curves = mcrise.metrics.measure(
-            explanation, planted_study.tint, estimator="centered", step=0.1
-        )
+        curves = mcrise.measure(explanation, planted_study.tint, estimator="centered", step=0.1)
         assert rows[path.name]["ca_deletion"] == pytest.approx(curves["ca_deletion"].area)
 
 
