@@ -121,6 +121,10 @@ class Option(click.Option):
 class Command(click.Command):
     """A command whose help has its options in sections, the common ones first."""
 
+    def __init__(self, *given: Any, **about: Any) -> None:
+        about.setdefault("context_settings", {"help_option_names": ["-h", "--help"]})
+        super().__init__(*given, **about)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {name: [] for name in SECTIONS}
         for one in self.get_params(ctx):
