@@ -14,8 +14,6 @@ import numpy as np
 
 import mcrise
 from mcrise.estimators import ESTIMATORS
-from mcrise.interpretation.regions import interpret
-from mcrise.interpretation.trials import try_findings
 from mcrise.output.html import Chapter, render
 from mcrise.output.run_folder import summarise
 from mcrise.output.web_maps import pack
@@ -45,7 +43,6 @@ def seeds():
 
         options = {"labels": ["red", "not"]} if n == 0 else {"mask_prob": 0.3}
         explanation = mcrise.explain(image, model, n_masks=128, fills=fills, grid=4, **options)
-        mcrise.try_findings(explanation, interpret(explanation), model)
         with tempfile.TemporaryDirectory() as folder:
             explanation.save(Path(folder) / "run.npz")
             content = (Path(folder) / "run.npz").read_bytes()
@@ -158,11 +155,10 @@ def use(content):
     chance = random.Random(len(content))
     target = chance.randrange(explanation.n_classes)
     maps = explanation.maps(target, chance.choice(list(ESTIMATORS)))
-    reading = interpret(explanation, target)
-    tried = try_findings(explanation, reading)
-    summary = summarise(explanation, [maps], [tried.to_json()])
+    found = explanation.findings_of(target)
+    summary = summarise(explanation, [maps], [found.to_json()])
     json.dumps(summary.to_json())
-    "\n".join([*summary.lines(), *tried.lines(), *explanation.notes, repr(explanation)]).encode()
+    "\n".join([*summary.lines(), *found.lines(), *explanation.notes, repr(explanation)]).encode()
     pack(maps, explanation.plan.grid)
     if chance.random() < 0.05:
         render([Chapter("a run", explanation, [target])], "smooth").encode()
