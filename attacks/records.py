@@ -156,7 +156,7 @@ def use(content):
     target = chance.randrange(explanation.n_classes)
     maps = explanation.maps(target, chance.choice(list(ESTIMATORS)))
     found = explanation.findings_of(target)
-    summary = summarise(explanation, [maps], [found.to_json()])
+    summary = summarise(explanation, [maps], {target: found})
     json.dumps(summary.to_json())
     "\n".join([*summary.lines(), *found.lines(), *explanation.notes, repr(explanation)]).encode()
     pack(maps, explanation.plan.grid)

@@ -96,7 +96,7 @@ def order(content, folder):
 
 
 def status(content, folder):
-    from mcrise.cli.study_status import Status
+    from mcrise.cli.status import Status
 
     with suppress(ValueError, RecursionError):  # the command takes it for none
         msgspec.json.decode(content.decode(errors="replace"), type=Status)
