@@ -5,10 +5,8 @@ import json
 import random
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 import mcrise
@@ -17,6 +15,8 @@ from mcrise.audits.rule_check import decide
 from mcrise.audits.rules import read_rules, refuse_unknown
 from mcrise.audits.stats import Estimate
 from mcrise.batch.datasets import open_dataset, truth_of
+from mcrise.batch.folder import read_status
+from mcrise.batch.storage import Storage
 from mcrise.images import unit_float
 from mcrise.models.settings import read_labels, read_settings
 from mcrise.server.schemas import parse_request
@@ -96,10 +96,9 @@ def order(content, folder):
 
 
 def status(content, folder):
-    from mcrise.cli.status import Status
-
-    with suppress(ValueError, RecursionError):  # the command takes it for none
-        msgspec.json.decode(content.decode(errors="replace"), type=Status)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "status.json").write_bytes(content)
+        read_status(Storage(folder))
 
 
 KINDS = (
