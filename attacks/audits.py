@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 from api import small_audit
 from mcrise import fills
@@ -29,10 +30,10 @@ from words import MEMORY
 
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>"
 ODDITIES = (*ODD, HOSTILE, "picture:/etc/passwd", "../../../etc/passwd", "class=9", [HOSTILE])
-SAFE = {"a", "b", "body", "details", "div", "figcaption", "figure", "h1", "h2", "h3", "head",
-        "header", "html", "img", "li", "main", "meta", "ol", "p", "path", "rect", "script", "small",
-        "span", "style", "summary", "svg", "table", "tbody", "td", "th", "thead", "title",
-        "tr"}  # fmt: skip
+SAFE = {"a", "b", "body", "circle", "details", "div", "figcaption", "figure", "h1", "h2", "h3",
+        "head", "header", "html", "img", "li", "main", "meta", "ol", "p", "path", "rect",
+        "script", "small", "span", "style", "summary", "svg", "table", "tbody", "td", "th",
+        "thead", "title", "tr"}  # fmt: skip
 
 
 @functools.cache
@@ -105,7 +106,6 @@ def use(given):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
         audit, refused = Storage(str(folder)), []
-        fills.open_picture = no_picture
         for step in (
             lambda: Look().feed(render(audit)),
             lambda: [form(check_rules(audit, rules), "r") for form in FORMATS.values()],
@@ -113,7 +113,8 @@ def use(given):
             lambda: json.dumps(figures(audit), allow_nan=False),
         ):
             try:
-                step()
+                with mock.patch.object(fills, "open_picture", no_picture):
+                    step()
             except McriseError as error:
                 refused.append(error)
     if refused:

@@ -123,7 +123,8 @@ def test_a_file_that_cannot_be_read_is_not_called_damaged(tmp_path):
 
 
 def test_answers_that_come_while_a_record_is_written_leave_it_whole(tmp_path, monkeypatch):
-    explanation = mcrise.explain(photo(16, 20), PatchModel(slice(4, 12), slice(4, 12)), n_masks=64)
+    model = PatchModel(slice(4, 12), slice(4, 12))
+    explanation = mcrise.explain(photo(16, 20), model, n_masks=64, trials=False)
     explanation.answers["first"] = explanation.untouched
 
     def meanwhile(plan, chunk):
@@ -195,7 +196,8 @@ def test_as_many_answers_are_taken_as_can_be_read(tmp_path):
 def test_more_masks_than_a_file_keeps_are_refused_before_the_first(tmp_path, monkeypatch):
     monkeypatch.setattr("mcrise.explanation.MOST_BYTES", 2**20 + 2**14)
     monkeypatch.setattr("mcrise.explanation_file.MOST_BYTES", 2**20 + 2**14)
-    model, given = Counting(two), {"mask_prob": 0.3, "save": tmp_path / "run.npz"}
+    given = {"mask_prob": 0.3, "save": tmp_path / "run.npz", "trials": False}
+    model = Counting(two)
     for n_masks in ({"n_masks": 2048}, {"n_masks": "auto", "max_masks": 2048}):
         with pytest.raises(InputError, match=r"2,048 masks .*GB, but a file has at most .* fewer"):
             mcrise.explain(photo(16, 20), model, **n_masks, **given)

@@ -174,7 +174,7 @@ def test_a_misspelt_word_finds_the_nearest_of_other_packages_too(outside, monkey
     [("tint = no_such_module:Tint", r"of the package broken cannot be loaded \(ModuleNotFound"),
      ("tint = broken_tint:Missing", r"cannot be loaded \(AttributeError"),
      ("tint = broken_tint:raised", "derived from mcrise.fills.Fill"),
-     ("tint = broken_tint:Tint", "has no deed and no takes")],
+     ("tint = broken_tint:Tint", "has no action_text and no removes")],
 )  # fmt: skip
 def test_a_broken_package_is_one_sentence(entries, hint, tmp_path, monkeypatch):
     code = (

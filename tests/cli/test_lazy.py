@@ -19,6 +19,10 @@ def command(name):
     return cli.get_command(click.Context(cli), name)
 
 
+def help_of(name):
+    return command(name).get_help(command(name).make_context(name, [], resilient_parsing=True))
+
+
 @pytest.mark.parametrize("word", ["--help", "--version"])
 def test_help_and_version_take_little_time(word):
     process = subprocess.Popen([sys.executable, "-m", "mcrise", word], stdout=subprocess.DEVNULL)
@@ -51,8 +55,8 @@ def test_the_list_of_commands_has_the_first_sentence_of_each_help(name):
 
 
 def test_the_list_of_commands_is_not_cut(capsys):
-    with click.Context(cli, info_name="mcrise", terminal_width=60) as context:
-        words = " ".join(cli.get_help(context).split())
+    context = cli.make_context("mcrise", [], resilient_parsing=True, terminal_width=60)
+    words = " ".join(cli.get_help(context).split())
     assert "..." not in words.replace("[ARGS]...", "")
     assert all(sentence in words for sentence in COMMANDS.values())
 
@@ -61,15 +65,13 @@ def test_the_list_of_commands_is_not_cut(capsys):
 def test_every_option_has_a_text_and_a_section(name):
     options = [one for one in command(name).params if isinstance(one, click.Option)]
     assert [one.opts for one in options if not one.help] == []
-    with click.Context(command(name), info_name=name) as context:
-        shown = command(name).get_help(context)
+    shown = help_of(name)
     for one in options:
         assert len(re.findall(rf"^  {', '.join(one.opts)}\b(?!-)", shown, re.M)) == 1
 
 
 def test_what_is_said_about_a_model_comes_last():
-    with click.Context(command("explain"), info_name="explain") as context:
-        shown = command("explain").get_help(context)
+    shown = help_of("explain")
     places = [shown.index(title) for title in ("\nOptions:", "\nAdvanced:", "\nModel input:")]
     assert places == sorted(places)
     assert shown.index("--n-masks") < places[1] < shown.index("--tolerance") < places[2]
