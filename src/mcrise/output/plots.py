@@ -11,10 +11,13 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from contourpy import contour_generator
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Line
 from matplotlib.text import Text
 from numpy.typing import NDArray
 
@@ -220,13 +223,9 @@ def outline(axis: Axes, findings: Sequence[Finding]) -> None:
     ends = matplotlib.colormaps[DIVERGING]
     for number, finding in enumerate(findings, start=1):
         color = ends(0.85 if finding.direction > 0 else 0.1)
-        region = touched_blocks(finding.region, downsampling_step(finding.region.shape, MOST_SIDE))
-        # A frame of zeros closes outlines that run into the border.
-        framed = np.pad(region.astype(float), 1)
-        rows, cols = (np.arange(n) - 1 for n in framed.shape)
-        axis.contour(cols, rows, framed, levels=[0.5], colors="white", linewidths=2.4)
-        axis.contour(cols, rows, framed, levels=[0.5], colors=[color], linewidths=1.4)
-        row, col = middle_pixel(region)
+        outline_region(axis, finding.region, color)
+        every = downsampling_step(finding.region.shape, MOST_SIDE)
+        row, col = middle_pixel(touched_blocks(finding.region, every))
         axis.text(
             col, row, str(number), color="white", fontsize=8, ha="center", va="center",
             bbox={"boxstyle": "circle,pad=0.15", "facecolor": color, "edgecolor": "white"},
@@ -241,20 +240,18 @@ def fit_to_image(axis: Axes) -> None:
     axis.set_ylim(rows - 0.5, -0.5)
 
 
-def outline_regions(
-    axis: Axes, regions: Sequence[NDArray[np.bool_]], color: Any, dashed: bool = False
-) -> None:
-    """Draw around regions (H, W), on white so that it is seen on any picture."""
-    for region in regions:
-        fewer = touched_blocks(region, downsampling_step(region.shape, MOST_SIDE))
-        # A frame of zeros closes outlines that run into the border.
-        framed = np.pad(fewer.astype(float), 1)
-        rows, cols = (np.arange(n) - 1 for n in framed.shape)
-        thin = 0.6 if dashed else 1.0
-        axis.contour(cols, rows, framed, levels=[0.5], colors="white", linewidths=2.4 * thin)
-        axis.contour(cols, rows, framed, levels=[0.5], colors=[color], linewidths=1.4 * thin,
-                     linestyles="dashed" if dashed else "solid")  # fmt: skip
-    fit_to_image(axis)
+def outline_region(axis: Axes, region: NDArray[np.bool_], color: Any, dashed: bool = False) -> None:
+    """Draw around a region (H, W), on white so that it is seen on any picture."""
+    fewer = touched_blocks(region, downsampling_step(region.shape, MOST_SIDE))
+    framed = np.pad(fewer.astype(float), 1)  # closes outlines that run into the border
+    rows, columns = (np.arange(n) - 1 for n in framed.shape)
+    lines: Any = contour_generator(columns, rows, framed).lines(0.5)
+    around = Line.make_compound_path(*(Line(one) for one in lines))
+    thin, style = (0.6, "dashed") if dashed else (1.0, "solid")
+    for ink, width, dashes in (("white", 2.4, "solid"), (color, 1.4, style)):
+        axis.add_artist(  # which measures nothing, as add_patch does
+            PathPatch(around, fill=False, ec=ink, lw=width * thin, ls=dashes, snap=False)
+        )
 
 
 def place_letters(
@@ -435,18 +432,26 @@ def plain(text: Text) -> None:
     text.set_text(visible(text.get_text()).encode(errors="backslashreplace").decode())
 
 
-@functools.lru_cache(4096)
 def measured_width(words: str, size: float, bold: bool = False) -> float:
-    """Of a text in points, in pixels of a figure with 100 per inch."""
+    """Of a text in points, in pixels of a figure with 100 per inch.
+
+    Word by word: to lay out each beginning of a line would take as long as drawing the figure.
+    """
+    first, *more = visible(words).encode(errors="backslashreplace").decode().split(" ")
+    space = word_width("x x", size, bold) - word_width("xx", size, bold)
+    return word_width(first, size, bold) + sum(space + word_width(w, size, bold) for w in more)
+
+
+@functools.lru_cache(4096)
+def word_width(word: str, size: float, bold: bool) -> float:
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties
 
     font = FontProperties(size=size, weight="bold" if bold else "normal")
-    words = visible(words).encode(errors="backslashreplace").decode()
     with DRAWING, warnings.catch_warnings():
         warnings.filterwarnings("ignore", LACKING, UserWarning)
         renderer: Any = RendererAgg(1, 1, 100)  # type: ignore[no-untyped-call]
-        width, _, _ = renderer.get_text_width_height_descent(words, font, ismath=False)
+        width, _, _ = renderer.get_text_width_height_descent(word, font, ismath=False)
     return float(width)
 
 
