@@ -327,7 +327,7 @@ def image_file(pixels: NDArray[Any], most: int | None = None, kind: str = "png")
     if most is not None:
         picture.thumbnail((most, most))
     out = io.BytesIO()
-    picture.save(out, kind, **({"quality": 90, "method": 6} if kind == "webp" else {}))
+    picture.save(out, kind, **({"quality": 90, "method": 2} if kind == "webp" else {}))
     return out.getvalue()
 
 

@@ -144,9 +144,12 @@ def test_demo_explains_and_tries_every_sign_and_says_where_it_is(tmp_path, capsy
     monkeypatch.setattr(importlib.import_module("mcrise.cli.demo"), "N_MASKS", 64)
     run("demo", "--out", tmp_path)
     out = capsys.readouterr().out
-    assert out.count("maps.png") == 1
-    assert len(list(tmp_path.glob("*/maps.png"))) == 6
-    assert str(tmp_path / "report.html") in out
+    assert len(list(tmp_path.glob("*/explanation.png"))) == 6
+    found, where, then = out.splitlines()[-3:]
+    assert found.startswith("Found: ")
+    assert found.rpartition("makes it")[2].startswith(" 'priority road' (0.")
+    assert where == f"Report: {tmp_path / 'report.html'}"
+    assert then.startswith("Next: mcrise explain ")
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert report.count("<article") == 7  # of the washed-out sign two classes
     assert "(untried)" not in report

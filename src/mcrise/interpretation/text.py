@@ -85,9 +85,9 @@ class Words:
         if finding.trial.repeats is not None:
             some = finding.trial.repeats[:, self.scale.target]
             spread = f" (mean of {len(some)} answers, {some.min():.2f} to {some.max():.2f})"
-        still = "still" if len(self.scale.before) > 1 else ""
-        says = f"the model {'then' if finding.changes_decision else still} says {finding.says!r}"
-        then = f" and {says}" if still else ""
+        still = "still" if finding.trial.says == self.scale.predicted else "then"
+        one_score = len(self.scale.before) == 1
+        then = "" if one_score else f" and the model {still} says {finding.says!r}"
         return (
             f"{sentence_case(painted(finding.trial))}, {moved}{spread}{then}{self.chosen(finding)}."
         )

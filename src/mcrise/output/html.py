@@ -7,7 +7,6 @@ escape all they are given.
 
 import base64
 import hashlib
-import io
 import json
 import math
 import re
@@ -21,8 +20,6 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from numpy.typing import NDArray
-from PIL import Image
 
 from ..errors import InputError
 from ..estimators import DEFAULT
@@ -33,7 +30,7 @@ from ..interpretation.findings import Findings
 from ..maps import Maps
 from ..metrics import curve_from_json
 from .figure import patch_name, plot_explanation
-from .plots import Scale, drawn, figure_png, patch_title, plot_curves, scale_for
+from .plots import Scale, drawn, figure_pixels, figure_png, patch_title, plot_curves, scale_for
 from .web_maps import pack, runs, swatch
 
 WEB = Path(__file__).parents[1] / "server" / "web"
@@ -107,11 +104,6 @@ def data_url(content: bytes, kind: str = "png") -> str:
 def picture_url(pixels: Any, most: int | None = None, kind: str = "png") -> str:
     """Pixels (H, W, 3), no side longer than `most`."""
     return data_url(image_file(pixels, most, kind), kind)
-
-
-def open_bytes(content: bytes) -> NDArray[np.uint8]:
-    """The pixels (H, W, 3) of a picture of ours."""
-    return np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
 
 
 @dataclass(frozen=True)
@@ -231,7 +223,7 @@ class Section:
         """The figure that shows the tests."""
         if self.findings is None:
             return None
-        picture = open_bytes(figure_png(plot_explanation(self.explanation, self.findings)))
+        picture = figure_pixels(plot_explanation(self.explanation, self.findings))
         return picture_url(picture, kind="webp")  # a fifth of a PNG, where the image is a photo
 
     @property

@@ -466,6 +466,15 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
+def figure_pixels(figure: Figure) -> NDArray[np.uint8]:
+    """A figure as pixels (H, W, 3)."""
+    canvas: Any = FigureCanvasAgg(figure)
+    with DRAWING, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", LACKING, UserWarning)
+        canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+
+
 def figure_png(figure: Figure) -> bytes:
     """A figure as the bytes of a PNG file."""
     out = io.BytesIO()
