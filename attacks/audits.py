@@ -24,7 +24,7 @@ from mcrise.audits.rule_formats import FORMATS
 from mcrise.audits.rules import MEASURES, Rule
 from mcrise.batch.storage import Storage
 from mcrise.errors import McriseError
-from mcrise.server.routes_audit import figures
+from mcrise.server.routes.audit import figures
 from records import ODD, places
 from words import MEMORY
 

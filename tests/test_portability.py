@@ -217,8 +217,9 @@ def sign(tmp_path_factory):
     return folder
 
 
-EXPLAIN = ("explain", "stop.png", "--model", "demo", "--n-masks", "64")
-COMMANDS = (EXPLAIN, ("show", "stop.png.mcrise"), ("report", "stop.png.mcrise"))
+EXPLAIN = ("explain", "stop.png", "--trials", "none", "--model", "demo", "--n-masks", "64")
+TESTED = ("explain", "stop.png", "--trials", "4", "--model", "demo", "--n-masks", "64")
+COMMANDS = (TESTED, ("show", "stop.png.mcrise"), ("report", "stop.png.mcrise"))
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
@@ -234,10 +235,14 @@ def test_no_file_is_read_or_written_in_the_encoding_of_the_locale(sign):
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
 def test_sentences_are_printed_in_any_encoding(sign, encoding):
-    done = python("-m", "mcrise", *EXPLAIN, "--overwrite", folder=sign, PYTHONIOENCODING=encoding)
+    code = (
+        "from mcrise.cli.output import echo, install_encoding_fallback\n"
+        "install_encoding_fallback(); echo('0.89 \\u2192 0.04')"
+    )
+    done = python("-c", code, folder=sign, PYTHONIOENCODING=encoding)
     assert done.returncode == 0, done.stderr.decode()
     arrow = {"latin-1": b"->", "cp1252": b"->"}.get(encoding, "→".encode())
-    assert b"'stop' 0.89 " + arrow in done.stdout
+    assert b"0.89 " + arrow in done.stdout
 
 
 def test_a_name_that_is_no_text_is_printed_as_it_is(sign):
@@ -340,8 +345,9 @@ def test_a_notebook_shows_a_bar_and_no_warning(monkeypatch):
     )
     notebook = nbformat.v4.new_notebook(cells=[cell])
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
-    [shown] = cell["outputs"]  # one output, replaced as it went, and nothing on stderr
-    assert shown["output_type"] == "display_data"
+    shown, trials = cell["outputs"]  # replaced as they went, and nothing on stderr
+    assert {one["output_type"] for one in cell["outputs"]} == {"display_data"}
+    assert " trials" in trials["data"]["text/plain"]
     assert '<progress value="256" max="256">' in shown["data"]["text/html"]
     assert "256 of 256 masks, " in shown["data"]["text/plain"]
     assert json.dumps(shown).count("masks/s") == 2

@@ -5,7 +5,7 @@ survive a kill: their rows are in SQLite, their pictures and runs beside it.
 
 - `app`: the FastAPI application; `security`: hosts, origins, tokens, slow connections.
 - `schemas`: a job and a request for one; `dependencies`: parameters that routes share.
-- `routes_jobs`, `routes_results`, `routes_overview`, `routes_audit`, `routes_downloads`.
+- `routes/`: jobs, results, overview, audit and downloads.
 - `job_queue`: the queue and its thread; `store`: rows and files; `quota`: how many bytes jobs take.
 - `models`: models that are served; `image_decoder`: pictures decoded in a process of their own.
 - `cache`: results that were computed before; `uploads`: limits of what is sent.

@@ -13,12 +13,12 @@ from .._version import VERSION
 from ..batch.storage import Storage
 from ..errors import InputError, McriseError
 from ..output.html import WEB
-from . import routes_audit, routes_downloads, routes_jobs, routes_overview, routes_results
 from .cache import ResultCache
 from .image_decoder import UploadRefused
 from .job_queue import JobQueue, QueueFull
 from .models import NotServed
 from .quota import StorageFull
+from .routes import ROUTERS
 from .schemas import UnknownJob
 from .security import AccessMiddleware
 from .store import StorageError
@@ -51,8 +51,8 @@ def create_app(
     app.state.result_cache, app.state.summaries = ResultCache(), ResultCache(MOST_SUMMARIES)
     app.add_middleware(AccessMiddleware, host=host, token=token)
     app.add_exception_handler(McriseError, refuse)
-    for part in (routes_jobs, routes_audit, routes_overview, routes_results, routes_downloads):
-        app.include_router(part.router)
+    for router in ROUTERS:
+        app.include_router(router)
     app.add_api_route("/", page, include_in_schema=False)
     app.mount("/web", StaticFiles(directory=WEB), name="web")
     return app

@@ -9,13 +9,13 @@ from typing import BinaryIO
 from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
-from ..estimators import DEFAULT
-from ..explanation_file import explanation_bytes
-from ..output.html import Chapter, render
-from ..output.plots import figure_png
-from ..output.run_folder import slug
-from .dependencies import BYTES, PNG, EstimatorName, JobId, Target, TheExplanation, TheJobs
-from .job_queue import JobQueue
+from ...estimators import DEFAULT
+from ...explanation_file import explanation_bytes
+from ...output.html import Chapter, render
+from ...output.plots import figure_png
+from ...output.run_folder import slug
+from ..dependencies import BYTES, PNG, EstimatorName, JobId, Target, TheExplanation, TheJobs
+from ..job_queue import JobQueue
 
 router = APIRouter(prefix="/api/jobs/{id}")
 PART = 2**20  # bytes sent at once

@@ -18,18 +18,18 @@ from fastapi import APIRouter, Query, Response
 from numpy.typing import NDArray
 from PIL import Image
 
-from ..audits.class_stats import color_share
-from ..audits.measure import energies, half_maps
-from ..audits.outliers import FEWEST, distances
-from ..batch.datasets import spelled
-from ..errors import ExplanationError
-from ..explanation import Explanation
-from ..images import whole_pixels
-from ..output.web_maps import swatch
-from .dependencies import JobId, TheJobs, TheSummaries
-from .job_queue import JobQueue
-from .routes_results import KEPT
-from .schemas import Job, UnknownJob
+from ...audits.class_stats import color_share
+from ...audits.measure import energies, half_maps
+from ...audits.outliers import FEWEST, distances
+from ...batch.datasets import spelled
+from ...errors import ExplanationError
+from ...explanation import Explanation
+from ...images import whole_pixels
+from ...output.web_maps import swatch
+from ..dependencies import JobId, TheJobs, TheSummaries
+from ..job_queue import JobQueue
+from ..schemas import Job, UnknownJob
+from .results import KEPT
 
 router = APIRouter(prefix="/api")
 THUMBNAIL = 128  # pixels of its longer side

@@ -7,17 +7,17 @@ import numpy as np
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from .._version import VERSION
-from ..config import RunConfig
-from ..demo.signs import SIGNS
-from ..estimators import DEFAULT, ESTIMATORS
-from ..fills import CUBE8
-from ..images import View, png
-from .dependencies import BODY, PNG, JobId, TheConfig, TheJobs
-from .image_decoder import FORMATS
-from .job_queue import JobQueue
-from .schemas import Job, JobRequest
-from .uploads import MOST_BYTES, MOST_MASKS, body_of, check_request, decoded
+from ..._version import VERSION
+from ...config import RunConfig
+from ...demo.signs import SIGNS
+from ...estimators import DEFAULT, ESTIMATORS
+from ...fills import CUBE8
+from ...images import View, png
+from ..dependencies import BODY, PNG, JobId, TheConfig, TheJobs
+from ..image_decoder import FORMATS
+from ..job_queue import JobQueue
+from ..schemas import Job, JobRequest
+from ..uploads import MOST_BYTES, MOST_MASKS, body_of, check_request, decoded
 
 router = APIRouter(prefix="/api")
 

@@ -10,19 +10,19 @@ from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from ..audits.class_stats import FILE, read_stats
-from ..audits.html import POLICY, render
-from ..audits.mean_maps import audit_fills
-from ..audits.schema import reporting_damage, to_jsonable
-from ..audits.tables import NOTE, read_asked, read_names
-from ..batch.storage import Storage
-from ..config import RunConfig
-from ..explanation import Explanation
-from ..explanation_file import parse_explanation
-from ..output.web_maps import swatch
-from .dependencies import TheCache, TheJobs
-from .job_queue import JobQueue
-from .schemas import JobRequest, UnknownJob
+from ...audits.class_stats import FILE, read_stats
+from ...audits.html import POLICY, render
+from ...audits.mean_maps import audit_fills
+from ...audits.schema import reporting_damage, to_jsonable
+from ...audits.tables import NOTE, read_asked, read_names
+from ...batch.storage import Storage
+from ...config import RunConfig
+from ...explanation import Explanation
+from ...explanation_file import parse_explanation
+from ...output.web_maps import swatch
+from ..dependencies import TheCache, TheJobs
+from ..job_queue import JobQueue
+from ..schemas import JobRequest, UnknownJob
 
 router = APIRouter()
 

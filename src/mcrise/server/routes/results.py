@@ -10,20 +10,20 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi import Path as InPath
 from starlette.concurrency import run_in_threadpool
 
-from ..audits.run_diff import maps_of_difference
-from ..errors import InputError
-from ..estimators import DEFAULT
-from ..explanation import Explanation
-from ..fills import Fill, parse
-from ..images import png
-from ..interpretation.findings import Findings
-from ..interpretation.repaints import Repaint, Stroke
-from ..interpretation.trial_calls import answers_saved
-from ..interpretation.trials import Intervention, try_strokes
-from ..maps import Maps
-from ..models.model import Model
-from ..output.web_maps import findings_json, pack, swatch
-from .dependencies import (
+from ...audits.run_diff import maps_of_difference
+from ...errors import InputError
+from ...estimators import DEFAULT
+from ...explanation import Explanation
+from ...fills import Fill, parse
+from ...images import png
+from ...interpretation.findings import Findings
+from ...interpretation.repaints import Repaint, Stroke
+from ...interpretation.trial_calls import answers_saved
+from ...interpretation.trials import Intervention, try_strokes
+from ...maps import Maps
+from ...models.model import Model
+from ...output.web_maps import findings_json, pack, swatch
+from ..dependencies import (
     BODY,
     BYTES,
     PNG,
@@ -34,9 +34,9 @@ from .dependencies import (
     TheExplanation,
     TheJobs,
 )
-from .image_decoder import LONGEST_SIDE
-from .schemas import OPEN
-from .uploads import MOST_FILLS, body_of, rendering
+from ..image_decoder import LONGEST_SIDE
+from ..schemas import OPEN
+from ..uploads import MOST_FILLS, body_of, rendering
 
 router = APIRouter(prefix="/api/jobs/{id}")
 PAINTS = "^#[0-9a-f]{6}(,#[0-9a-f]{6}){0,7}$"
