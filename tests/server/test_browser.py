@@ -257,6 +257,7 @@ def test_the_page_can_be_used_by_keyboard_and_every_control_has_a_name(page, tmp
         page.focus("#explain")
         page.keyboard.press("Enter")
         expect(page.locator("#state")).to_contain_text("done", timeout=SECONDS)
+        expect(page.locator("#test-class")).to_be_visible()
         page.focus("#test-class")
         page.keyboard.press("Enter")
         expect(page.locator(".finding").first).to_be_visible()
