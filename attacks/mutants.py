@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MODULES = {  # what is changed, and its own tests
     "masks.py": "test_masks.py",
     "painting/canvas.py": "painting/test_canvas.py",
-    "estimators/linear.py": "estimators/test_linear.py",
+    "estimators/averages.py": "estimators/test_averages.py",
     "explanation.py": "test_explanation.py",
     "server/security.py": "server/test_security.py",
 }

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from mcrise.audits.class_data import RASTER, AuditInfo, ClassData
 from mcrise.audits.color_names import BASICS
-from mcrise.estimators.linear import contrast, group_count
+from mcrise.estimators.averages import contrast, group_count
 from mcrise.masks import CHUNK, Masks, Plan, draw, enlargement
 
 FILLS = ("red", "green", "blue", "white", "black")

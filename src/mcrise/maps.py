@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ._util.array_eq import ArrayEq
 from .errors import InputError
+from .estimators.averages import group_count
 from .estimators.lattice import LARGE
-from .estimators.linear import group_count
 from .fills import Fill
 from .images import downsample, downsampling_step
 from .masks import Plan

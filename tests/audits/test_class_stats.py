@@ -25,7 +25,7 @@ from mcrise.audits.outliers import find_unlike
 from mcrise.audits.stats import Estimate
 from mcrise.audits.text import five_sentences, summary
 from mcrise.batch.storage import Storage
-from mcrise.estimators.linear import centered, contrast
+from mcrise.estimators.averages import centered, contrast
 from mcrise.masks import Plan
 from planted import estimated, every_mask
 from planted_audit import (

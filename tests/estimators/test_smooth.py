@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mcrise
-from mcrise.estimators.linear import contrast, weighted_sums
+from mcrise.estimators.averages import contrast, weighted_sums
 from mcrise.estimators.smooth import SE_SCALE
 from mcrise.fills import CUBE8, RGBWK
 from mcrise.masks import CHUNK, Masks, Plan, enlargement

@@ -18,8 +18,8 @@ from .._util.array_eq import ArrayEq
 from ..batch.datasets import Example
 from ..batch.work import read_image
 from ..config import RunConfig
+from ..estimators.averages import centered, contrast, sums_at
 from ..estimators.lattice import raster_of
-from ..estimators.linear import centered, contrast, sums_at
 from ..explanation import Explanation
 from ..explanation_file import explanation_bytes
 from ..fills import Gray, Hue

@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from .._util import plugins
 from ..errors import InputError, PluginError
 from ..models.scores import UNITS
+from .averages import Formula, centered, contrast, debiased, estimate, rise
 from .base import Estimate, NullThreshold, Sample, TargetScores
-from .linear import Formula, centered, contrast, debiased, estimate, rise
 from .significance import significance_limit
 
 __all__ = [

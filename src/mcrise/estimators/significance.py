@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..masks import Masks, Plan
-from .linear import Formula, blur_by_cell, centers, contrast, drawing_shape
+from .averages import Formula, blur_by_cell, centers, contrast, drawing_shape
 
 N_SHUFFLES = 200
 CONFIDENCE = 0.95

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from .._util.threads import one_thread
 from ..masks import Masks, Plan, enlargement_at
+from .averages import blur, centers, contrast, impulses, impulses_at
 from .base import Estimate, NullThreshold, Sample, TargetScores
 from .lattice import Line, Raster, raster_of
-from .linear import blur, centers, contrast, impulses, impulses_at
 from .significance import CONFIDENCE, N_SHUFFLES, significance_limit
 
 HATS_PER_CELL = 1.5  # along an axis

@@ -7,8 +7,7 @@ import pytest
 
 import mcrise
 from mcrise.estimators import lattice
-from mcrise.estimators.lattice import raster_of
-from mcrise.estimators.linear import (
+from mcrise.estimators.averages import (
     centered,
     contrast,
     debiased,
@@ -18,6 +17,7 @@ from mcrise.estimators.linear import (
     sums_at,
     weighted_sums,
 )
+from mcrise.estimators.lattice import raster_of
 from mcrise.fills import CUBE8, RGBWK
 from mcrise.maps import STANDARD_ERRORS_95
 from mcrise.masks import CHUNK, Masks, Plan, enlargement

@@ -1,4 +1,4 @@
-"""Estimate: maps and their standard errors as sums over the masks and scores of a run.
+"""Maps as averages: sums over the masks and scores of a run, and their standard errors.
 
 Every formula is linear in the scores, so all sums are kept in cell space. A painted cell adds
 its score as an impulse at the pixel where its center came to lie; enlarging all cells of all
