@@ -275,7 +275,7 @@ BAD_INPUT = {
     ),
     "a plan other than that in the folder": (
         explain("--seed", "1"),
-        "out/run.npz: Record of another run (other seed): choose another --out, or --overwrite it",
+        "out/run.npz: Another run is there (other seed): choose another --out, or --overwrite it",
     ),
     "an output folder below a file": (
         explain("--out", "photo.png/out"),
@@ -323,11 +323,11 @@ BAD_INPUT = {
     ),
     "a corrupt record in the folder": (
         explain("--out", "corrupt"),
-        "corrupt/run.npz is not a record of mcrise, or it is damaged: choose another --out",
+        "corrupt/run.npz is not a run of mcrise, or it is damaged: choose another --out",
     ),
     "a foreign record in the folder": (
         explain("--out", "foreign"),
-        "foreign/run.npz is not a record of mcrise, or it is damaged: choose another --out",
+        "foreign/run.npz is not a run of mcrise, or it is damaged: choose another --out",
     ),
     "a newer record in the folder": (
         explain("--out", "newer"),
@@ -339,8 +339,8 @@ BAD_INPUT = {
     ),
     "a record to continue with another model": (
         ("explain", "--resume", "out", "--model", "bad_models:raises"),
-        "Error: Record of another run (other model (bad_models:steady in the record, "
-        "bad_models:raises now))",
+        "Error: The run is of another model: model (bad_models:steady in the run, "
+        "bad_models:raises now)",
     ),
     "neither an image nor a record to continue": (
         ("explain", "--model", "bad_models:steady"),
@@ -352,19 +352,19 @@ BAD_INPUT = {
     ),
     "a corrupt record to show": (
         ("show", "corrupt"),
-        "corrupt/run.npz is not a record of mcrise, or it is damaged",
+        "corrupt/run.npz is not a run of mcrise, or it is damaged",
     ),
     "a record to show with bytes changed": (
         ("show", "flipped"),
-        "flipped/run.npz is not a record of mcrise, or it is damaged",
+        "flipped/run.npz is not a run of mcrise, or it is damaged",
     ),
     "a text file as a record to show": (
         ("show", "text/run.npz"),
-        "text/run.npz is not a record of mcrise, or it is damaged",
+        "text/run.npz is not a run of mcrise, or it is damaged",
     ),
     "a foreign record to show": (
         ("show", "foreign"),
-        "foreign/run.npz is not a record of mcrise, or it is damaged",
+        "foreign/run.npz is not a run of mcrise, or it is damaged",
     ),
     "a newer record to show": (
         ("show", "newer"),

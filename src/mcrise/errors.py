@@ -24,7 +24,7 @@ class InputError(McriseError):
 
 
 class ExplanationError(InputError):
-    """A record is damaged, foreign, or of another run: the problem, and what to do about it."""
+    """A run is damaged, foreign, or another one: the problem, and what to do about it."""
 
     def __init__(self, problem: str, remedy: str = "run the explanation again") -> None:
         super().__init__(f"{problem}: {remedy}.")

@@ -346,7 +346,7 @@ class Explanation:
         self.answers |= answers
 
     def first(self, n_masks: int) -> "Explanation":
-        """The record as it was when it had its first `n_masks`."""
+        """The run as it was when it had its first `n_masks`."""
         chunks = range(n_masks // CHUNK)
         if self.chunks == tuple(chunks):
             return self
@@ -458,7 +458,7 @@ class Explanation:
         return replace(maps, notes=notes + made.notes)
 
     def chance(self, maps: Maps) -> NullThreshold:
-        """What chance alone would show in maps of this record."""
+        """What chance alone would show in maps of this run."""
         return self.chance_of(*self.prepare(maps.estimator), maps.target, maps.against)
 
     def chance_of(
@@ -478,7 +478,7 @@ class Explanation:
         return found
 
     def prepare(self, estimator: str) -> tuple[FittedEstimator, Sample]:
-        """An estimator for all classes of this record, made once and again when masks came."""
+        """An estimator for all classes of this run, made once and again when masks came."""
         kept = self.prepared  # its own name: another thread may add masks meanwhile
         if estimator not in kept:
             sample = self.sample()
@@ -604,19 +604,19 @@ def merge(explanations: Iterable[Explanation]) -> Explanation:
     for part in parts:
         if different := first.differences(part):
             raise ExplanationError(
-                f"Records of different runs were given: they differ in {', '.join(different)}",
+                f"These runs cannot be joined: they differ in {', '.join(different)}",
                 "merge only parts of one run",
             )
         if apart := first.other_answer(part.untouched, first.untouched):
             raise ExplanationError(
-                f"Records of different models were given: scores of the untouched image differ by "
+                f"These runs are of different models: scores of the untouched image differ by "
                 f"{apart:.2g}",
                 "merge only parts that one model has answered",
             )
         for chunk, scores in part.scores.items():
             if chunk in whole.scores and not np.array_equal(whole.scores[chunk], scores):
                 raise ExplanationError(
-                    f"Two records have different scores for the same masks (chunk {chunk})",
+                    f"Two runs have different scores for the same masks (chunk {chunk})",
                     "find out why the model answers differently each time, or on each machine",
                 )
             whole.add(chunk, scores)

@@ -177,10 +177,10 @@ def load(path: Path | str) -> Explanation:
         ) from None
     except ExplanationError as error:
         raise ExplanationError(f"{path} {error.problem}", error.remedy) from None
-    except PluginError:  # nothing is wrong with the record
+    except PluginError:  # nothing is wrong with the run
         raise
     except Exception:  # a damaged file fails in as many ways as there are libraries below
-        raise ExplanationError(f"{path} is not a record of mcrise, or it is damaged") from None
+        raise ExplanationError(f"{path} is not a run of mcrise, or it is damaged") from None
 
 
 def read_file(path: Path) -> bytes:
@@ -189,7 +189,7 @@ def read_file(path: Path) -> bytes:
     if not stat.S_ISREG(about.st_mode):
         raise ExplanationError("is no file", "give a run.npz or the folder it is in")
     if about.st_size > MOST_BYTES:
-        raise ExplanationError("has more than 4 GB, so it is not a record of mcrise")
+        raise ExplanationError("has more than 4 GB, so it is not a run of mcrise")
     with path.open("rb") as file:
         return file.read(about.st_size)
 
@@ -201,7 +201,7 @@ def read_arrays(content: bytes) -> dict[str, NDArray[Any]]:
         members = archive.infolist()
         packed = any(member.compress_type != zipfile.ZIP_STORED for member in members)
         if packed or sum(member.file_size for member in members) > len(content):
-            raise ExplanationError("is compressed, which no record of mcrise is")
+            raise ExplanationError("is compressed, which no run of mcrise is")
         for member in members:
             arrays[member.filename.removesuffix(".npy")] = read_array(archive.read(member))
     return arrays
@@ -394,7 +394,7 @@ def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def chunks_of(explanation: Explanation, scores: NDArray[Any], n_chunks: int) -> NDArray[np.float32]:
-    """The scores (n, 64, C) of the chunks of a record."""
+    """The scores (n, 64, C) of the chunks of a run."""
     if scores.shape != (n_chunks, CHUNK, explanation.n_classes):
         raise ExplanationError("is damaged (its scores have the wrong shape or are not numbers)")
     flat = scores.reshape(n_chunks * CHUNK, explanation.n_classes)

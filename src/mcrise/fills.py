@@ -342,7 +342,7 @@ def from_json(data: dict[str, Any], array: NDArray[Any] | None = None) -> Fill:
     kind, package = data["kind"], data.get("package")
     found = find_kind(kind)
     if found is None:
-        # A record may come from anyone: only what is a package's name is told to be installed.
+        # A run may come from anyone: only what is a package's name is told to be installed.
         named = isinstance(package, str) and re.fullmatch(r"\w([\w.-]*\w)?", package, re.ASCII)
         raise ExplanationError(
             f"paints with the fill {kind!r}, which this mcrise does not know",

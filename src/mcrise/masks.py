@@ -23,7 +23,7 @@ MOST_CELLS = 128  # down or across
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that decides which masks are drawn; it goes to workers and into records."""
+    """Everything that decides which masks are drawn; it goes to workers and into runs."""
 
     size: tuple[int, int]  # of the image: rows, columns
     fills: tuple[Fill, ...] = RGBWK

@@ -169,9 +169,9 @@ def measure(
 ) -> dict[str, Curve]:
     """How well the map of a class finds what the model needs: a curve for each metric.
 
-    `model` is the one that the record is of, in any form that `load_model` takes; `target` and
-    `estimator` are as for `Record.maps`. `fill` is what deletion and insertion paint with, and all
-    metrics where the estimator does not say with what. The area under a curve is its number.
+    `model` is the one that the run is of, in any form that `load_model` takes; `target` and
+    `estimator` are as for `Explanation.maps`. `fill` is what deletion and insertion paint with, and
+    all metrics where the estimator does not say with what. The area under a curve is its number.
     """
     check_step(step)
     chosen = [find_metric(name) for name in ([metrics] if isinstance(metrics, str) else metrics)]

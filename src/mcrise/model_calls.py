@@ -130,9 +130,9 @@ def fastest_batch(model: Model, explanation: Explanation, canvas: Canvas, most: 
 
 
 def model_of(explanation: Explanation, model: Any) -> Model:
-    """The model that a record is of, in any form that `load_model` takes; another is refused.
+    """The model that a run is of, in any form that `load_model` takes; another is refused.
 
-    Of a bare callable, nothing but the record says what kind of score it gives.
+    Of a bare callable, nothing but the run says what kind of score it gives.
     """
     bare = not isinstance(model, Model | str | Path) and explanation.kind != "probability"
     kind = cast(ScoreKind, explanation.kind)
@@ -153,7 +153,7 @@ def recognise(explanation: Explanation, model: Model) -> None:
         explanation.model, explanation.origin, model.identity, model.origin
     ):
         raise ExplanationError(
-            f"Record of another run (other {', '.join(different)})",
+            f"The run is of another model: {', '.join(different)}",
             "give the model that the run was made with, or start a new run",
         )
     canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
@@ -172,7 +172,7 @@ def recognise(explanation: Explanation, model: Model) -> None:
                     break
     if apart:
         raise ExplanationError(
-            f"Record of another model: {model.identity} answers differently now, by "
+            f"The run is of another model: {model.identity} answers differently now, by "
             f"{apart:.2g} of score, than when the run was made",
             "give the model that the run was made with, or start a new run",
         )

@@ -96,9 +96,9 @@ def run(
     resume: Explanation | None = None,
     early: Callable[[Explanation], None] | None = None,
 ) -> Generator[Explanation, None, None]:
-    """Do what a brief asks, from the beginning or from where a record is.
+    """Do what a brief asks, from the beginning or from where a run is.
 
-    Where a pilot has to choose `mask_prob`, `early` is given a record of the first chunk tried,
+    Where a pilot has to choose `mask_prob`, `early` is given a run of the first chunk tried,
     which may come to nothing, for whoever wants to see something before that is settled.
     """
     if resume is None:
@@ -119,7 +119,7 @@ def run(
 def begin(
     view: View, model: Model, config: RunConfig, early: Callable[[Explanation], None] | None = None
 ) -> Explanation:
-    """The record that a run starts with: the scores of the untouched image, and no masks yet.
+    """What a run starts with: the scores of the untouched image, and no masks yet.
 
     Or one chunk, where its `mask_prob` had to be chosen.
     """
@@ -149,7 +149,7 @@ def settle_mask_prob(
     target: Target,
     early: Callable[[Explanation], None] | None = None,
 ) -> None:
-    """Let a pilot choose for a record without masks, which then has its first chunk."""
+    """Let a pilot choose for a run without masks, which then has its first chunk."""
     buffer = buffer_of(canvas, explanation.batch_size)
 
     def first_chunk(mask_prob: float) -> NDArray[np.float32]:
@@ -171,7 +171,7 @@ def settle_mask_prob(
 
 
 def take_up(explanation: Explanation, view: View, model: Model, config: RunConfig) -> Explanation:
-    """A record to go on with, if it is of this image, this brief and this model."""
+    """A run to go on with, if it is of this image, this brief and this model."""
     size = config.batch_size
     expected = replace(
         explanation,
@@ -186,7 +186,7 @@ def take_up(explanation: Explanation, view: View, model: Model, config: RunConfi
     )
     if different := explanation.differences(expected):
         raise ExplanationError(
-            f"Record of another run (other {', '.join(different)})", "start a new one"
+            f"Another run is there (other {', '.join(different)})", "start a new one"
         )
     explanation.name_classes(model.labels or explanation.labels)
     recognise(explanation, model)
@@ -202,7 +202,7 @@ def grow(
     max_masks: int = MAX_MASKS,
     target: Target = None,
 ) -> Iterator[Explanation]:
-    """Add chunks to a record until it has `n_masks`; yields it each time it has grown.
+    """Add chunks to a run until it has `n_masks`; yields it each time it has grown.
 
     With n_masks="auto" until the relative error of the map of `target` is below `tolerance`, or
     `max_masks` are reached; `explanation.stop_reason` then says which.
@@ -223,7 +223,7 @@ def grow(
             yield explanation
         if n_masks != "auto":
             return
-        # Looking at the first `goal` masks only, even if a resumed record has more, a killed run
+        # Looking at the first `goal` masks only, even if a resumed run has more, a killed run
         # stops where one never killed does.
         error = explanation.first(explanation.goal).maps(target).relative_error
         if error <= tolerance:

@@ -39,7 +39,7 @@ def test_two_lambdas_are_two_models_where_their_answers_differ():
     explanations = [mcrise.explain(bright(), model, n_masks=64) for model in (first, second)]
     assert explanations[0].model == explanations[1].model  # by name they are one
     with pytest.raises(
-        ExplanationError, match="different models were given: scores of the untouched"
+        ExplanationError, match="of different models: scores of the untouched"
     ):
         mcrise.merge(explanations)
 
@@ -167,7 +167,7 @@ def test_a_model_that_is_not_at_hand_is_named(desk):
 
 def test_a_refusal_names_the_setting_that_differs(desk):
     said = sentence(run("whatif", "stop.png.mcrise", "--model", "signs.onnx", "--mean", "0.4"))
-    assert "mean ([0.5, 0.5, 0.5] in the record, [0.4, 0.4, 0.4] now)" in said
+    assert "mean ([0.5, 0.5, 0.5] in the run, [0.4, 0.4, 0.4] now)" in said
 
 
 def test_what_runs_code_when_loaded_is_opened_on_request_alone(desk):

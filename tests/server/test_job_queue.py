@@ -741,7 +741,7 @@ def test_a_job_whose_fills_are_gone_with_its_record_fails_in_words(opened):
     again = opened()
     job = again.more(ADOPTED, 64)
     wait(again, lambda: job.state in ("done", "failed"))
-    assert (job.state, "record of this job is gone" in job.note) == ("failed", True)
+    assert (job.state, "run of this job is gone" in job.note) == ("failed", True)
 
 
 def test_what_is_kept_is_nothing_again_when_all_is_deleted(opened):

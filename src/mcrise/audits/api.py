@@ -180,7 +180,7 @@ def audit(
     together, as frames of one track do; intervals respect it.
 
     Tasks that fail are tried `retries` times more. Then they end the audit; with `keep_going` the
-    image is left out and listed in `failed.parquet`. `keep_records` keeps the record of each.
+    image is left out and listed in `failed.parquet`. `keep_records` keeps the run of each.
     """
     run_config = RunConfig(
         fills=fill_names(fills),

@@ -127,7 +127,7 @@ def choose_mask_prob(model: Model, config: AuditConfig, pilots: Pilots) -> tuple
 def begun(
     model: Model, config: AuditConfig, pilots: Pilots
 ) -> Iterator[tuple[Explanation, int | None]]:
-    """Records of those images that the model can be asked about, with their first chunk."""
+    """Runs of those images that the model can be asked about, with their first chunk."""
     usual = replace(config, run=replace(config.run, mask_prob=FIRST_TRY))
     for example, truth in pilots:
         with contextlib.suppress(McriseError):

@@ -85,10 +85,10 @@ class ImageMeasurement(ArrayEq):
     facts: dict[str, Any]  # one row of the table of images, but for the arrays
     findings: list[dict[str, Any]]  # rows of theirs
     arrays: dict[str, NDArray[Any]]
-    explanation: bytes | None = field(default=None, repr=False)  # its file, where records are kept
+    explanation: bytes | None = field(default=None, repr=False)  # its file, where runs are kept
 
     def to_bytes(self) -> bytes:
-        """As a file, without the record."""
+        """As a file, without the run."""
         meta = json.dumps({"facts": self.facts, "findings": self.findings}).encode()
         out = io.BytesIO()
         np.savez(out, **self.arrays, meta=np.frombuffer(meta, np.uint8))  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Two runs of one image under the same masks, as one: a model before and after.
 
-The scores of both become two columns of one record, so that all that is known of comparing two
-classes of a record serves to compare two models. Runs of other images or masks have nothing in
+The scores of both become two columns of one run, so that all that is known of comparing two
+classes of a run serves to compare two models. Runs of other images or masks have nothing in
 common: their maps are subtracted, and their errors add up.
 """
 

@@ -96,7 +96,7 @@ def explain(
         with file.refusing():
             there = None if overwrite or not out else file.earlier()
             if there is not None and (different := there.differences(before)):
-                raise ExplanationError(f"Record of another run (other {', '.join(different)})")
+                raise ExplanationError(f"Another run is there (other {', '.join(different)})")
         model = folder_of(resume).model(before, spec, settings)
         grown = grow(
             before, model, n_masks=config.n_masks, tolerance=config.tolerance,

@@ -120,7 +120,7 @@ def measure(
 def explained(
     image: Path, model: Model, config: RunConfig, folder: RunFolder, silent: bool
 ) -> Explanation:
-    """The record of an image, in its folder: the one there is, or a new one."""
+    """The run of an image, in its folder: the one there is, or a new one."""
     folder.check_writable()
     remedy = "choose another --out"
     file = folder.file(remedy)

@@ -1,7 +1,7 @@
 """Repaints: the image with some regions painted, and where else the same patch would fit.
 
 A repaint is a pure description with a digest, so that what a model said of it can be kept in the
-record and need not be asked again.
+run and need not be asked again.
 """
 
 import hashlib

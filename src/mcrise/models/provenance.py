@@ -1,7 +1,7 @@
-"""Origin: where a model came from, so that a record finds its model again, and no other.
+"""Origin: where a model came from, so that a run finds its model again, and no other.
 
-The name of its file, a digest of its weights and how images go in travel with a record; paths do
-not. A callable has no origin, and weights may change in memory: so whoever goes on with a record
+The name of its file, a digest of its weights and how images go in travel with a run; paths do
+not. A callable has no origin, and weights may change in memory: so whoever goes on with a run
 also compares the model's answers (`loop.recognise`).
 """
 
@@ -19,12 +19,12 @@ class Origin:
     settings: Mapping[str, Any] = field(default_factory=dict)  # as `load_model` takes them
 
     def differences(self, now: "Origin") -> list[str]:
-        """In what the model of a record, this one, is not the model `now`, in words."""
+        """In what the model of a run, this one, is not the model `now`, in words."""
         if self.digest != now.digest:
             changed = "which has changed since" if self.name == now.name else f"{now.name} now"
-            return [f"model ({self.name} in the record, {changed})"]
+            return [f"model ({self.name} in the run, {changed})"]
         return [
-            f"{name} ({before} in the record, {after} now)"
+            f"{name} ({before} in the run, {after} now)"
             for name in dict.fromkeys([*self.settings, *now.settings])
             for before, after in [(self.settings.get(name), now.settings.get(name))]
             if before != after
@@ -41,5 +41,5 @@ def different_models(before: str, origin: Origin, now: str, origin_now: Origin) 
     """In what two models, each an identity and an origin, differ."""
     if origin.digest and origin_now.digest:
         return origin.differences(origin_now)
-    # Of a callable, or of a record made before origins were kept, there is only the identity.
-    return [] if before == now else [f"model ({before!r} in the record, {now!r} now)"]
+    # Of a callable, or of a run made before origins were kept, there is only the identity.
+    return [] if before == now else [f"model ({before!r} in the run, {now!r} now)"]

@@ -62,7 +62,7 @@ def load_model(model: Any, **settings: Unpack[ModelSettings]) -> Model:
 
 
 def find_file(origin: Origin, folders: Iterable[Path]) -> Path | None:
-    """The file that a record's model was read from, if it is the embedded one or in a folder.
+    """The file that a run's model was read from, if it is the embedded one or in a folder.
 
     Only ONNX files: whatever runs code when it is loaded is opened on request alone.
     """

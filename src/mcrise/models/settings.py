@@ -82,7 +82,7 @@ class Settings:
     softmax: bool = False
     labels: tuple[str, ...] | None = None
     threads: int | None = None  # for the runtime; None: all cores
-    sigmoid: bool = field(default=False, repr=False)  # younger than the digests of saved records
+    sigmoid: bool = field(default=False, repr=False)  # younger than the digests of saved runs
 
     @property
     def normalised(self) -> bool:

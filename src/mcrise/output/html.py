@@ -151,7 +151,7 @@ def scale_bar(scale: Scale) -> ScaleBar:
 
 @dataclass(frozen=True)
 class Chapter:
-    """One record in a report."""
+    """One run in a report."""
 
     name: str  # of the picture
     explanation: Explanation
@@ -180,7 +180,7 @@ def render(chapters: Sequence[Chapter], estimator: str = DEFAULT) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """One class of one record."""
+    """One class of one run."""
 
     chapter: Chapter
     maps: Maps

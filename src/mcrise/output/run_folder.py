@@ -182,9 +182,9 @@ class RunFolder:
         return RunFile(self.run, remedy, seconds)
 
     def model(self, explanation: Explanation, spec: str | None, said: Mapping[str, Any]) -> Model:
-        """The model of a record: the one given, or its ONNX file where it lies at hand.
+        """The model of a run: the one given, or its ONNX file where it lies at hand.
 
-        How images go in is known from the record; `said` wins. Any other model is refused.
+        How images go in is known from the run; `said` wins. Any other model is refused.
         """
         origin = explanation.origin
         if spec is None:
@@ -301,7 +301,7 @@ def folder_of(run: Path) -> RunFolder:
 
 
 def find_old_demo(explanation: Explanation) -> str | None:
-    """The embedded model, for a record that was made before origins were kept."""
+    """The embedded model, for a run that was made before origins were kept."""
     if explanation.origin.digest or load_model("demo").identity != explanation.model:
         return None
     return "demo"

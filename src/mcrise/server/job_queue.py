@@ -1,7 +1,7 @@
 """The queue of jobs: explanations that clients ask for, made one after the other and never lost.
 
-The request of a job is a row in SQLite. Its result is a record on disk, beside the upload. After a
-crash, unfinished jobs go on from their records and end as if nothing had happened. One thread owns
+The request of a job is a row in SQLite. Its result is a run on disk, beside the upload. After a
+crash, unfinished jobs go on from their runs and end as if nothing had happened. One thread owns
 the models, and no error ends it: what cannot be stored is tried again every second.
 """
 
@@ -105,7 +105,7 @@ class JobQueue:
         return job
 
     def adopt(self, id: str, job_request: JobRequest, explanation: Explanation) -> None:
-        """Add a record that was made elsewhere as a finished job, unless it is here already."""
+        """Add a run that was made elsewhere as a finished job, unless it is here already."""
         with self.changed:
             if id in self.jobs:
                 return
@@ -333,10 +333,10 @@ class JobQueue:
         known = load(path) if path.exists() else None
         if known is None and job_request.as_recorded:
             raise InputError(
-                "The record of this job is gone, and with it what it was painted with: ask for it "
+                "The run of this job is gone, and with it what it was painted with: ask for it "
                 "again."
             )
-        # A record has its fills itself: one that was made elsewhere may have any.
+        # A run has its fills itself: one that was made elsewhere may have any.
         config = (
             job_request.config
             if known is None
@@ -397,7 +397,7 @@ class JobQueue:
             yield job
 
     def count_bytes(self) -> None:
-        """Count the bytes of all jobs now and then: the record of a running job grows."""
+        """Count the bytes of all jobs now and then: the run of a running job grows."""
         if self.counted and time.monotonic() - self.counted < COUNT_SECONDS:
             return
         self.counted = time.monotonic()
@@ -409,7 +409,7 @@ class JobQueue:
 
 
 def draw(explanation: Explanation, job_request: JobRequest) -> None:
-    """Make the maps that will be looked at, which a record keeps.
+    """Make the maps that will be looked at, which a run keeps.
 
     Made when they are asked for, they would fight the next job's model for the cores, and all who
     look would wait.

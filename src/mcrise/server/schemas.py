@@ -21,14 +21,14 @@ class JobRequest:
     model: str  # its name here
     name: str = "picture"  # what the user calls the picture; never a path
     config: RunConfig = field(default_factory=RunConfig)
-    as_recorded: bool = False  # its fills are those of the job's record, whatever the brief says
+    as_recorded: bool = False  # its fills are those of the job's run, whatever the brief says
 
     def to_json(self) -> dict[str, Any]:
         said = {"model": self.model, "name": self.name, **self.config.to_json()}
         return said if self.is_named(said["fills"]) else {**said, "fills": None}
 
     def is_named(self, names: str) -> bool:
-        """Whether names tell its fills: those of others' records may be called anything."""
+        """Whether names tell its fills: those of others' runs may be called anything."""
         if isinstance(self.config.fills, str):
             return not self.as_recorded
         try:

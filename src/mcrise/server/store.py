@@ -1,7 +1,7 @@
 """What a folder of jobs stores: one row per job (`JobTable`) and its files (`JobFiles`).
 
-The files of a job are the upload and the record of its run. The newest of both are in memory too.
-The record of a running job grows. Readers get a copy that does not grow, the same copy until there
+The files of a job are the upload and its run. The newest of both are in memory too.
+The run of a running job grows. Readers get a copy that does not grow, the same copy until there
 are more masks, since a copy caches what was fitted.
 """
 
@@ -98,7 +98,7 @@ class JobTable:
             self.database.close()
 
 
-MOST_HELD = 8  # records, and pictures, in memory
+MOST_HELD = 8  # runs, and pictures, in memory
 
 
 class JobFiles:
@@ -127,7 +127,7 @@ class JobFiles:
         view: View | None = None,
         explanation: Explanation | None = None,
     ) -> None:
-        """Write the files of a new job: the upload, and a record if one exists."""
+        """Write the files of a new job: the upload, and a run if one exists."""
         write_atomically(self.upload_path(id), picture)
         if explanation is not None:
             explanation.save(self.record_path(id))
@@ -138,7 +138,7 @@ class JobFiles:
                     self.views.popitem(last=False)
 
     def hold(self, id: str, explanation: Explanation) -> None:
-        """Hold a record in memory."""
+        """Hold a run in memory."""
         with self.changing:
             if self.held.get(id) is not explanation:
                 self.copies.pop(id, None)
@@ -148,13 +148,13 @@ class JobFiles:
                 self.copies.pop(self.held.popitem(last=False)[0], None)
 
     def hold_still(self, id: str, explanation: Explanation) -> None:
-        """Hold a record that does not grow: it is its own copy."""
+        """Hold a run that does not grow: it is its own copy."""
         with self.changing:
             self.hold(id, explanation)
             self.copies[id] = explanation
 
     def let_go(self, id: str) -> None:
-        """Hold a record in memory no longer."""
+        """Hold a run in memory no longer."""
         with self.changing:
             self.held.pop(id, None)
             self.copies.pop(id, None)
@@ -177,7 +177,7 @@ class JobFiles:
             raise UnknownJob(f"The picture of job {id} is gone: send it again.") from None
 
     def explanation(self, id: str) -> Explanation:
-        """The record itself. Reading a long one takes seconds, during which no lock is held."""
+        """The run itself. Reading a long one takes seconds, during which no lock is held."""
         with self.changing:
             if id in self.held:
                 return self.held[id]
@@ -194,7 +194,7 @@ class JobFiles:
                 return self.held[id]
 
     def copy(self, id: str) -> Explanation:
-        """The record so far: a copy that does not grow."""
+        """The run so far: a copy that does not grow."""
         explanation = self.explanation(id)
         with self.changing:
             copy = self.copies.get(id)
@@ -207,7 +207,7 @@ class JobFiles:
             return copy
 
     def glance(self, id: str) -> Explanation:
-        """The record so far, without displacing the records in memory."""
+        """The run so far, without displacing the runs in memory."""
         with self.changing:
             at_hand = id in self.held
         return self.copy(id) if at_hand else self.read(id)

@@ -1,6 +1,6 @@
 """Rankings to compare with: LIME, and no explanation at all.
 
-RISE and debiased RISE need nothing here: they are estimates on a record with a black fill.
+RISE and debiased RISE need nothing here: they are estimates on a run with a black fill.
 """
 
 import os

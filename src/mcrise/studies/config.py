@@ -39,7 +39,7 @@ class StudyConfig(BatchConfig):
 
     what = "study"
     target_rule = "explains the class that the model predicts for each image"
-    run: RunConfig = RUN  # of each record; its seed is also LIME's
+    run: RunConfig = RUN  # of each run; its seed is also LIME's
     methods: tuple[str, ...] = ("lime", "rise", "mcrise")
     estimators: tuple[str, ...] = (DEFAULT,)  # of mcrise
     step: float = STEP
@@ -76,12 +76,12 @@ class StudyConfig(BatchConfig):
 
     @property
     def n_chunks(self) -> int | None:
-        """Of each record, where that is known beforehand."""
+        """Of each run, where that is known beforehand."""
         n_masks = self.run.n_masks
         return None if n_masks == "auto" else whole_chunks(n_masks) // CHUNK
 
     def fills_of(self, method: str) -> str | None:
-        """The fills of the record that a method is estimated from; None: it needs no record."""
+        """The fills of the run that a method is estimated from; None: it needs no run."""
         return {"mcrise": self.fills, "rise": "black", "debiased": "black"}.get(method)
 
     def samples_of(self, method: str) -> int:
@@ -92,7 +92,7 @@ class StudyConfig(BatchConfig):
 
     @property
     def mask_prob(self) -> float | None:
-        """Of each record, where that is known beforehand."""
+        """Of each run, where that is known beforehand."""
         return None if self.run.mask_prob == "auto" else self.run.mask_prob
 
     def estimators_of(self, method: str) -> tuple[str, ...]:
@@ -131,10 +131,10 @@ class Task(ArrayEq):
 
     image: int  # its number in the study
     path: str
-    fills: str | None = None  # of the record: the chunks asked for, or the scores given, are its
+    fills: str | None = None  # of the run: the chunks asked for, or the scores given, are its
     chunks: tuple[int, int] | None = None  # the first, and the one after the last; None: until auto
     method: str | None = None  # to measure; None: only ask
-    mask_prob: float | None = None  # of the record; None: it is to be chosen, where that is asked
+    mask_prob: float | None = None  # of the run; None: it is to be chosen, where that is asked
     scores: Scores = field(default_factory=dict, repr=False)
     draw: bool = False  # a picture too
 
@@ -173,7 +173,7 @@ class StudyWorker(Worker):
         return replace(answer, seconds=time.perf_counter() - started)
 
     def begin(self, path: str, fills: str, mask_prob: float) -> Explanation:
-        """The record of an image, without scores."""
+        """The run of an image, without scores."""
         run_config = replace(self.config.run, fills=fills, mask_prob=mask_prob)
         return begin(self.view(path), self.model, run_config)
 

@@ -132,7 +132,7 @@ class Study(Batch[Task]):
                 yield from self.open(image)
 
     def open(self, image: int) -> list[Task]:
-        """Begin an image: ask for what its records need; what needs no record can start."""
+        """Begin an image: ask for what its runs need; what needs no run can start."""
         given, path = self.config, self.examples[image].path
         tasks: list[Task] = []
         for fills in dict.fromkeys(map(given.fills_of, given.methods)):
@@ -150,7 +150,7 @@ class Study(Batch[Task]):
         return tasks
 
     def asking(self, image: int, fills: str, start: int, mask_prob: float) -> list[Task]:
-        """Tasks that ask for the chunks of a record from `start` on."""
+        """Tasks that ask for the chunks of a run from `start` on."""
         path, n_chunks = self.examples[image].path, self.config.n_chunks or 0
         return [
             Task(image, path, fills, (first, min(first + TASK_CHUNKS, n_chunks)), None, mask_prob)
@@ -189,7 +189,7 @@ class Study(Batch[Task]):
         return more
 
     def measuring(self, image: int, fills: str) -> list[Task]:
-        """When the last chunks of a record are in, its methods can be measured."""
+        """When the last chunks of a run are in, its methods can be measured."""
         opened = self.opened[image]
         if any(key[1] == fills for key in opened.waits):
             return []

@@ -1,4 +1,4 @@
-"""Routes of an audit: its statistics, its page, and its images opened with their records."""
+"""Routes of an audit: its statistics, its page, and its images opened with their runs."""
 
 import hashlib
 import json
@@ -64,7 +64,7 @@ def figures(audit: TheAudit) -> dict[str, Any]:
 
 @router.get("/audit.html", response_class=HTMLResponse)
 def page(audit: TheAudit, result_cache: TheCache) -> HTMLResponse:
-    """The page of the audit, where images with records open in the workbench."""
+    """The page of the audit, where images with runs open in the workbench."""
 
     def link(number: int) -> str | None:
         return f"/audit/{number}" if record_file(audit, number).is_file() else None
@@ -87,7 +87,7 @@ async def open_image(
     jobs: TheJobs,
     sec_fetch_site: Annotated[str, Header(include_in_schema=False)] = "none",
 ) -> str:
-    """Put the record of an image among the jobs, once, and go there."""
+    """Put the run of an image among the jobs, once, and go there."""
     if sec_fetch_site not in ("none", "same-origin"):  # a link elsewhere must not fill the list
         raise HTTPException(403, "Another site's page leads here: open it from /audit.html.")
     return f"/#{await run_in_threadpool(adopted, audit, number, jobs)}"
@@ -98,7 +98,7 @@ def adopted(audit: Storage, number: int, jobs: JobQueue) -> str:
     file = record_file(audit, number)
     if not file.is_file():
         raise UnknownJob(
-            f"The audit has no record of image {number}: audit with --keep-records to open images."
+            f"The audit has no run of image {number}: audit with --keep-records to open images."
         )
     with reporting_damage(audit):
         content = file.read_bytes()
@@ -114,7 +114,7 @@ def record_file(audit: Storage, number: int) -> Storage:
 
 
 def order_of(explanation: Explanation, name: str, jobs: JobQueue) -> JobRequest:
-    """What was asked, of the model that is the record's own if it is served."""
+    """What was asked, of the model that is the run's own if it is served."""
     served = [name for name, model in jobs.models.items() if model.identity == explanation.model]
     plan = explanation.plan
     config = RunConfig(plan.fills, plan.grid, plan.mask_prob, plan.seed, explanation.n_masks,

@@ -1,4 +1,4 @@
-"""Routes of downloads: the record, the figure and the report of a job."""
+"""Routes of downloads: the run, the figure and the report of a job."""
 
 import os
 import unicodedata
@@ -23,7 +23,7 @@ PART = 2**20  # bytes sent at once
 
 @router.get("/run.npz", responses=BYTES, response_class=Response)
 def npz(id: JobId, jobs: TheJobs) -> Response:
-    """The record, as `mcrise.load` reads it."""
+    """The run, as `mcrise.load` reads it."""
     name = f"{stem(jobs, id)}.npz"
     try:
         file = jobs.job_files.record_path(id).open("rb")

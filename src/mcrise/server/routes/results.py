@@ -209,7 +209,7 @@ async def whatif(
 def strokes_of(
     explanation: Explanation, painted: bytes, more: tuple[Fill, ...] = ()
 ) -> list[Stroke]:
-    """What was painted on a record's image, one stroke for each fill that was used."""
+    """What was painted on a run's image, one stroke for each fill that was used."""
     fills = (*explanation.plan.fills, *more)
     if len(painted) != explanation.plan.size[0] * explanation.plan.size[1]:
         raise InputError(f"{len(painted)} bytes came, but one per pixel is needed.")
