@@ -186,6 +186,7 @@ class Explanation:
     pilot: dict[float, NDArray[np.float32]] = field(default_factory=dict)  # mask_probs not chosen
     choice: str = ""  # why its mask_prob, where that was chosen
     n_checks: int = 1  # images that were asked about for other reasons; the untouched one is first
+    n_rechecks: int = 0  # of these, to recognise the model of a saved run; its file keeps none
     repaints: dict[str, StoredRepaint] = field(default_factory=dict)  # digest -> what was painted
     trial_logs: dict[int, TrialLog] = field(default_factory=dict)  # target -> its trials
     prepared: dict[str, tuple[FittedEstimator, Sample]] = field(default_factory=dict, init=False)
@@ -598,9 +599,8 @@ def merge(explanations: Iterable[Explanation]) -> Explanation:
     if not parts:
         raise InputError("There is nothing to merge: give at least one explanation.")
     first = parts[0]
-    whole = replace(
-        first, scores={}, answers={}, repaints={}, trial_logs={}, stop_reason="", n_checks=0
-    )
+    nothing: dict[str, Any] = {"stop_reason": "", "n_checks": 0, "n_rechecks": 0}
+    whole = replace(first, scores={}, answers={}, repaints={}, trial_logs={}, **nothing)
     for part in parts:
         if different := first.differences(part):
             raise ExplanationError(
@@ -623,5 +623,6 @@ def merge(explanations: Iterable[Explanation]) -> Explanation:
         whole.take_answers(part.answers, part.repaints)
         whole.trial_logs = {**part.trial_logs, **whole.trial_logs}
         whole.n_checks += part.n_checks
+        whole.n_rechecks += part.n_rechecks
     whole.check_room()
     return whole

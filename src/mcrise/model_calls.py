@@ -156,6 +156,7 @@ def recognise(explanation: Explanation, model: Model) -> None:
             f"The run is of another model: {', '.join(different)}",
             "give the model that the run was made with, or start a new run",
         )
+    n_before = explanation.n_checks
     canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
     answer = ask(model, canvas.untouched(), "the untouched image", explanation)[0]
     explanation.n_checks += 1
@@ -170,6 +171,7 @@ def recognise(explanation: Explanation, model: Model) -> None:
                 apart = explanation.other_answer(again, known)
                 if not apart:
                     break
+    explanation.n_rechecks += explanation.n_checks - n_before
     if apart:
         raise ExplanationError(
             f"The run is of another model: {model.identity} answers differently now, by "

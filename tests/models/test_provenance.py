@@ -38,9 +38,7 @@ def test_two_lambdas_are_two_models_where_their_answers_differ():
     first, second = (lambda images: Weighted(1)(images)), (lambda images: Weighted(-1)(images))
     explanations = [mcrise.explain(bright(), model, n_masks=64) for model in (first, second)]
     assert explanations[0].model == explanations[1].model  # by name they are one
-    with pytest.raises(
-        ExplanationError, match="of different models: scores of the untouched"
-    ):
+    with pytest.raises(ExplanationError, match="of different models: scores of the untouched"):
         mcrise.merge(explanations)
 
 
