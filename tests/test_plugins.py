@@ -122,7 +122,7 @@ def test_a_fill_from_another_package_is_painted_saved_and_shown_by_the_command(o
     stop().save(tmp_path / "stop.png")
     out = tmp_path / "run"
     done = run("explain", tmp_path / "stop.png", "--model", "demo", "--colors", "red,sepia:0.5",
-               "--n-masks", 64, "--out", out, path=outside)  # fmt: skip
+               "--n-masks", 64, "--trials", "none", "--out", out, path=outside)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads((out / "summary.json").read_text())["fills"] == ["red", "sepia:0.5"]
     with np.load(out / "run.npz") as arrays:
@@ -209,7 +209,7 @@ def test_an_estimator_from_another_package_is_shown_by_the_command(median, tmp_p
     stop().save(tmp_path / "stop.png")
     out = tmp_path / "run"
     done = run("explain", tmp_path / "stop.png", "--model", "demo", "--n-masks", 128, "--out", out,
-               "--estimator", "median-of-groups", path=median)  # fmt: skip
+               "--estimator", "median-of-groups", "--trials", "none", path=median)  # fmt: skip
     assert done.returncode == 0, done.stderr
     summary = json.loads((out / "summary.json").read_text())
     assert [one["estimator"] for one in summary["maps"]] == ["median-of-groups"]
