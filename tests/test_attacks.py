@@ -86,6 +86,7 @@ def test_what_cannot_be_written_down_is_refused_in_words_and_leaves_nothing_behi
         assert found == {"status": 503, "in words": True, "uploads": 0, "told": True}
 
 
+@pytest.mark.slow
 @defect(1)
 def test_jobs_end_and_the_model_answers_after_the_list_of_jobs_was_locked(tmp_path):
     with serving(tmp_path) as server:
@@ -102,6 +103,7 @@ def test_jobs_end_and_the_model_answers_after_the_list_of_jobs_was_locked(tmp_pa
         wait_for(lambda: server.ask("api/info")[1]["worker"] == well)  # it looks now and then
 
 
+@pytest.mark.slow
 @defect(1)
 def test_after_a_full_disk_jobs_are_done_again_and_what_failed_has_a_sentence(tmp_path):
     """A disk on which no file can have a second byte, as the limit of a file's size has it."""
@@ -122,6 +124,7 @@ def test_after_a_full_disk_jobs_are_done_again_and_what_failed_has_a_sentence(tm
 # ---- whose scores
 
 
+@pytest.mark.slow
 @defect(2)
 def test_after_a_restart_no_answer_mixes_two_models_and_pictures_stay_as_they_were(tmp_path):
     folder, body = tmp_path / "data", png((32, 32))
@@ -145,6 +148,7 @@ def test_after_a_restart_no_answer_mixes_two_models_and_pictures_stay_as_they_we
 # ---- taking home
 
 
+@pytest.mark.slow
 @defect(13)
 def test_a_record_taken_home_while_its_job_runs_is_whole(tmp_path):
     """Replaced every few milliseconds, with several who read it."""
@@ -166,6 +170,7 @@ def test_a_record_taken_home_while_its_job_runs_is_whole(tmp_path):
         assert len(sizes) > 5  # it grew meanwhile
 
 
+@pytest.mark.slow
 @defect(13)
 def test_a_record_that_is_deleted_while_it_is_taken_home_arrives_whole(tmp_path):
     """More of it than what lies on its way at once, and nobody reads until it is deleted."""
@@ -205,6 +210,7 @@ def test_the_storage_of_jobs_has_a_limit_that_the_server_reports(tmp_path):
 # ---- whose folder
 
 
+@pytest.mark.slow
 @defect(7)
 def test_a_folder_has_one_server_until_it_ends_by_a_kill_too(tmp_path):
     first = Server(tmp_path)
@@ -221,6 +227,7 @@ def test_a_folder_has_one_server_until_it_ends_by_a_kill_too(tmp_path):
 # ---- uploads
 
 
+@pytest.mark.slow
 @defect(5)
 def test_a_small_file_that_unpacks_to_much_costs_the_server_no_memory(tmp_path):
     body = png((6300, 6300))
@@ -241,6 +248,7 @@ def test_what_takes_long_to_paint_is_refused_before_it_is_tried(tmp_path):
             assert "blur" in said["detail"].lower()
 
 
+@pytest.mark.slow
 @defect(5)
 def test_nothing_is_unpacked_for_somebody_who_has_left(tmp_path):
     """A JPEG that takes long; the processor is at rest again soon after its sender has gone."""
@@ -327,6 +335,7 @@ def test_a_token_is_kept_only_where_it_is_right_and_sends_nobody_elsewhere(tmp_p
     }
 
 
+@pytest.mark.slow
 @defect(11)
 def test_half_requests_do_not_make_the_server_deaf_nor_fill_its_log(tmp_path):
     with ExitStack() as stack:
@@ -545,6 +554,7 @@ def wait_for(condition, seconds=120):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @defect(7)
 def test_two_drivers_of_one_study_do_not_mix_their_tables(tmp_path, photos):
     first = start_study(tmp_path, seconds=0.5)
@@ -608,6 +618,7 @@ def rows_of(tmp_path):
     return table, (tmp_path / "out" / "summary.md").read_text()
 
 
+@pytest.mark.slow
 @defect(10)
 def test_an_image_that_was_replaced_after_its_row_is_done_again(tmp_path, photos):
     start_study(tmp_path).communicate(timeout=120)
@@ -622,6 +633,7 @@ def test_an_image_that_was_replaced_after_its_row_is_done_again(tmp_path, photos
     assert rows_of(tmp_path)[0] == after  # as if it had always been so
 
 
+@pytest.mark.slow
 @defect(10)
 def test_rows_of_a_model_that_answers_at_random_are_not_mixed(tmp_path, photos):
     (tmp_path / "slow.py").write_text(
@@ -646,6 +658,7 @@ def embed(images):
 """
 
 
+@pytest.mark.slow
 @defect(10)
 def test_what_a_callable_said_before_is_not_what_it_says_now(tmp_path):
     """The nearest by red, then by blue: the same function with other weights.
@@ -772,12 +785,14 @@ def test_a_number_of_threads_that_is_none_gets_a_sentence(desk):
     assert "MCRISE_THREADS" in odd.stderr
 
 
+@pytest.mark.slow
 @defect(14)
 def test_a_command_needs_no_stderr(desk):
     closed = command(*EXPLAIN, cwd=desk, preexec_fn=lambda: os.close(2))
     assert closed.returncode == 0, closed.stdout
 
 
+@pytest.mark.slow
 @defect(14)
 @pytest.mark.parametrize("name", ["status.json", "summary.json", "metrics.json"])
 @pytest.mark.parametrize("content", ['{"done": "many"}', '{"maps": [1], "curves": 1}', "[[1]]"])
@@ -794,6 +809,7 @@ def test_an_odd_file_of_our_own_is_no_traceback(saved, tmp_path, name, content):
     assert done.returncode == 0 or in_words(done), done.stderr[-500:]
 
 
+@pytest.mark.slow
 @defect(14)
 def test_metrics_of_the_right_maps_and_of_no_sense_get_a_sentence(desk):
     assert command(*EXPLAIN, cwd=desk).returncode == 0
@@ -925,6 +941,7 @@ def test_made_up_input_brings_forth_nothing_but_our_own_errors(name):
     assert sum(counts.values()) >= 50
 
 
+@pytest.mark.slow
 def test_a_report_and_the_list_of_jobs_are_whole_after_a_kill_in_the_middle_of_writing_them():
     torn = Path(__file__).parents[1] / "attacks" / "torn.py"
     done = subprocess.run([sys.executable, torn, "report", "jobs"], capture_output=True, text=True)

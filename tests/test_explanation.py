@@ -407,7 +407,7 @@ def test_a_run_killed_at_random_moments_ends_as_one_never_killed(tmp_path):
     moments = random.Random(0)
     path = tmp_path / "killed" / "stop.png.mcrise"
     n_kills, seen = 0, []
-    for _ in range(4):
+    for _ in range(2):
         n_kills += not run_command(tmp_path / "killed", wait=1.5 + 1.5 * moments.random())
         if (path / "run.npz").exists():
             seen.append(load(path).n_masks)  # always whole, never damaged

@@ -250,7 +250,10 @@ def test_its_maps_are_made_read_and_compared_like_any_other(median, monkeypatch)
     assert interpret(explanation, 0, "median-of-groups", unsure=True).findings
 
 
-@pytest.mark.parametrize("where", [("--workers", 1), ("--ray",)])
+RAY = pytest.param(("--ray",), marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("where", [("--workers", 1), RAY])
 def test_processes_started_anew_have_fill_and_estimator_too(where, outside, median, tmp_path):
     (tmp_path / "images").mkdir()
     stop().save(tmp_path / "images" / "stop.png")

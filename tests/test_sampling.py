@@ -71,6 +71,7 @@ def test_the_batch_size_changes_no_bit_for_a_model_that_does_not_depend_on_it():
     assert np.array_equal(one.values, all_at_once.values)
 
 
+@pytest.mark.slow
 def test_the_batch_size_hardly_matters_to_onnx_runtime():
     model = mcrise.load_model("demo")
     one, sixteen, all_at_once = (

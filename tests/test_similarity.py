@@ -196,7 +196,7 @@ def colors(tmp_path, monkeypatch):
     (tmp_path / "colors.py").write_text(
         "def embed(images):\n    return images[:, :16].mean(axis=(1, 2)) / 255\n"
     )
-    return "--model", "colors:embed", "--size", "32x24", "--n-masks", 64
+    return "--model", "colors:embed", "--size", "32x24", "--n-masks", 64, "--trials", 4
 
 
 def test_the_rank_is_among_all_images_but_the_query_itself(gallery, colors, capsys):
@@ -231,6 +231,7 @@ def test_what_match_has_drawn_is_no_image_of_the_gallery(gallery, colors, capsys
         run("match", query, gallery, *colors, "--out", gallery)
 
 
+@pytest.mark.slow
 def test_a_purple_shirt_is_matched_with_a_purple_shirt_and_must_stay_purple(
     tmp_path, monkeypatch, capsys
 ):

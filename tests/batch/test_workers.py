@@ -89,6 +89,7 @@ def check_poison(tmp_path, killed, seconds):
     assert set(errors.values()) == {None}
 
 
+@pytest.mark.slow
 def test_poisonous_images_become_rows_and_the_rest_is_complete(tmp_path):
     poison(tmp_path)
     done = ran(tmp_path, "--timeout", "3", "--retries", "1", "--keep-going",
@@ -146,6 +147,7 @@ def test_workers_that_die_at_the_start_end_the_study(tmp_path):
         list(run(study, crew))
 
 
+@pytest.mark.slow
 def test_the_driver_killed_and_started_again_repeats_no_finished_image(tmp_path):
     make_images(tmp_path / "images", 12)
     calls = {"MCRISE_TEST_CALLS": str(tmp_path / "calls")}
@@ -189,6 +191,7 @@ def ray_cluster():
         restore("PYTHONPATH", before)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_node_of_a_ray_cluster_dies_and_nothing_is_lost(tmp_path, ray_cluster):
     make_images(tmp_path / "images", 16)
@@ -229,6 +232,7 @@ def test_an_unreachable_ray_address_is_one_sentence(tmp_path):
 # ---- an object store
 
 
+@pytest.mark.slow
 def test_images_from_and_results_to_a_bucket(tmp_path):
     from moto.server import ThreadedMotoServer
 
@@ -267,6 +271,7 @@ def test_images_from_and_results_to_a_bucket(tmp_path):
 # ---- audits
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_an_audit_on_a_ray_cluster_of_which_a_node_dies_has_the_same_bytes(tmp_path, ray_cluster):
     data = planted_signs.make_collection(tmp_path / "data", 12)  # enough for findings to be tried

@@ -197,6 +197,7 @@ def test_with_a_single_fill_debiased_rise_is_minus_the_map_of_the_fill(mask_prob
     assert len(kept.values) == 1
 
 
+@pytest.mark.slow
 def test_standard_errors_cover_what_they_should():
     """Against the long run of the same model: two standard errors in about 95 % of pixels."""
     image, model = photo(24, 24), PatchModel(slice(6, 14), slice(6, 14))

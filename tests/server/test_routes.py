@@ -98,6 +98,7 @@ def test_packed_maps_are_the_records_to_a_thirty_thousandth(client, jobs, estima
     np.testing.assert_allclose(se, maps.se, atol=maps.se.max() / 3e4)
 
 
+@pytest.mark.slow
 def test_maps_of_a_large_picture_travel_coarse_and_are_the_records_to_a_part_of_their_error():
     explanation = mcrise.explain(
         photo(750, 1000), PatchModel(slice(300, 450), slice(300, 450)), n_masks=128, mask_prob=0.4

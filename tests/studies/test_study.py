@@ -432,6 +432,7 @@ def killed_at(patch, n):
     patch.setattr(Storage, "write", write)
 
 
+@pytest.mark.slow
 def test_ended_at_any_write_a_study_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     make_images(tmp_path / "images", 2)
     protocol = StudyConfig(RUN, ("mcrise", "random"), step=0.1)

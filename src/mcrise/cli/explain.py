@@ -10,7 +10,7 @@ import click
 
 from ..config import FIELDS, RunConfig
 from ..errors import ExplanationError
-from ..explanation import TRIALS, Explanation
+from ..explanation import Explanation
 from ..explanation_file import load
 from ..interpretation.claims import join
 from ..models import load_model
@@ -21,7 +21,6 @@ from ..sampling import grow, last, run, trial_budget, watched, with_trials
 from .options import (
     MODEL_HELP,
     Command,
-    TrialBudget,
     json_option,
     model_options,
     option,
@@ -31,6 +30,7 @@ from .options import (
     run_options,
     save_every_option,
     target_options,
+    trials_option,
 )
 from .output import echo_text
 
@@ -49,8 +49,7 @@ from .output import echo_text
         )  # fmt: skip
 @out_option("IMAGE.mcrise")
 @save_every_option
-@option("--trials", type=TrialBudget(), default=TRIALS, show_default=True,
-        help="Repaints that the search for findings may try; none for maps only.")  # fmt: skip
+@trials_option
 @json_option
 @quiet_option
 @overwrite_option

@@ -7,10 +7,9 @@ import click
 
 from ..config import RunConfig
 from ..errors import InputError
-from ..explanation import TRIALS
 from ..models import load_model
 from ..output.run_folder import RunFolder
-from ..sampling import last, run, watched, with_trials
+from ..sampling import last, run, trial_budget, watched, with_trials
 from ..similarity import DISTANCES, MASK_PROB, cache_folder, digest_of, open_gallery
 from ..similarity import match as find_match
 from .explain import print_result
@@ -24,6 +23,7 @@ from .options import (
     overwrite_option,
     quiet_option,
     run_options,
+    trials_option,
 )
 from .output import echo
 
@@ -39,6 +39,7 @@ from .output import echo
 @run_options(mask_prob=MASK_PROB)
 @estimator_option
 @out_option("QUERY.match")
+@trials_option
 @json_option
 @quiet_option
 @overwrite_option
@@ -52,6 +53,7 @@ def match(
     config: RunConfig,
     estimator: str,
     out: Path | None,
+    trials: int | bool,
     as_json: bool,
     quiet: bool,
     overwrite: bool,
@@ -71,8 +73,9 @@ def match(
     found = find_match(query, known, embed, distance, against)
     file = folder.file()
     grown = run(view, found.model, config, None if overwrite else file.earlier())
+    budget = trial_budget(trials)
     tested = with_trials(
-        watched(grown, not silent), found.model, [None], TRIALS, progress=not silent
+        watched(grown, not silent), found.model, [None], budget, progress=not silent
     )
     explanation = last(file.keep(tested))
     pixels = embed.view(found.path).pixels

@@ -14,6 +14,7 @@ from ..batch.workers import TIMEOUT
 from ..config import FIELDS, FloatOrAuto, IntOrAuto, RunConfig
 from ..errors import InputError
 from ..estimators import DEFAULT, ESTIMATORS, find_estimator
+from ..explanation import TRIALS
 from ..explanation_file import CHECKPOINT_SECONDS
 from ..fills import Fill
 from ..fills import parse as parse_fills
@@ -258,6 +259,10 @@ estimator_option = advanced(
 json_option = option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 quiet_option = option("--quiet", is_flag=True, help="Print no progress and no result.")
 overwrite_option = option("--overwrite", is_flag=True, help="Replace another run in the folder.")
+trials_option = option(
+    "--trials", type=TrialBudget(), default=TRIALS, show_default=True,
+    help="Repaints that the search for findings may try; none for maps only.",
+)  # fmt: skip
 save_every_option = advanced(
     "--save-every", type=float, default=CHECKPOINT_SECONDS, show_default=True, metavar="SECONDS",
     help="Seconds between two saves of a running job.",
