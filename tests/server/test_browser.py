@@ -734,6 +734,7 @@ def test_a_deleted_job_can_be_had_back(bench, page):
     expect(page.locator("#picture-name")).to_have_text("precious.png")
     expect(page.locator("#jobs .name", has_text="precious.png")).to_be_visible()
     page.click("#delete")
+    expect(page.locator("#jobs .name", has_text="precious.png")).to_have_count(0)
     page.goto("about:blank")  # whoever leaves wants it gone
     wait(lambda: job.id not in jobs.jobs)
 
