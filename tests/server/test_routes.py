@@ -646,7 +646,7 @@ def test_a_job_survives_kill_9_and_its_record_is_equal_to_the_bit(tmp_path):
         assert state["state"] == "running"
     finally:
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.wait(60)
         process.stdout.close()
     kept = mcrise.load(tmp_path / f"{job['id']}.npz").n_masks
     assert 0 < kept < n_masks
@@ -655,7 +655,7 @@ def test_a_job_survives_kill_9_and_its_record_is_equal_to_the_bit(tmp_path):
         wait(lambda: ask(address, f"api/jobs/{job['id']}")["state"] == "done")
     finally:
         process.terminate()
-        process.wait()
+        process.wait(60)
         process.stdout.close()
     model = mcrise.load_model("demo")
     undisturbed = mcrise.explain(sign_bytes(), model, n_masks=n_masks, trials=False)
@@ -682,7 +682,7 @@ def test_a_model_that_gives_logits_is_served_with_softmax(tmp_path, monkeypatch)
             found = ask(address, path)
         finally:
             process.terminate()
-            process.wait()
+            process.wait(60)
             process.stdout.close()
         assert found["state"] == state, found["note"]
         assert ("--softmax" in found["note"]) == (state == "failed")
@@ -706,7 +706,7 @@ def test_it_listens_on_this_machine_alone_unless_a_host_is_given_and_then_prints
         assert "token" not in address
     finally:
         process.terminate()
-        process.wait()
+        process.wait(60)
         process.stdout.close()
     process, address = serve(tmp_path, "--host", "0.0.0.0")
     try:
@@ -714,7 +714,7 @@ def test_it_listens_on_this_machine_alone_unless_a_host_is_given_and_then_prints
     finally:
         process.terminate()
         rest = process.stdout.read()
-        process.wait()
+        process.wait(60)
         process.stdout.close()
     assert "token" not in rest
 

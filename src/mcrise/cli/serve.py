@@ -2,10 +2,12 @@
 
 import errno
 import secrets
+import signal
 from collections.abc import Sequence
 from pathlib import Path
+from signal import SIGINT, SIGTERM
 from socket import AF_INET, AF_INET6, IPPROTO_TCP, SO_REUSEADDR, SOL_SOCKET, TCP_NODELAY, socket
-from typing import Any
+from typing import Any, Self
 
 import click
 
@@ -75,16 +77,45 @@ def serve(
     with listening(host or "127.0.0.1", port) as door:  # first: models take a while
         models = load_models(specs, settings)
         most_bytes = int(keep_gb * GIGABYTE)
-        jobs = JobQueue(data, models, checkpoint_seconds=save_every, most_bytes=most_bytes)
-        # The model has the cores; estimates that fight it for them take a hundred times longer.
-        threadpool_limits(1, user_api="blas")
-        for name in models:
-            jobs.call(name, warm_up)
-        token = secrets.token_urlsafe(24) if host else None
-        try:
-            answer(create_app(jobs, host, token, shown), door, host, token, bool(shown))
-        finally:
-            jobs.close()
+        with Ending() as ending:
+            jobs = JobQueue(data, models, checkpoint_seconds=save_every, most_bytes=most_bytes)
+            # The model has the cores; estimates that fight it for them take a hundred times longer.
+            threadpool_limits(1, user_api="blas")
+            for name in models:
+                jobs.call(name, warm_up)
+            token = secrets.token_urlsafe(24) if host else None
+            try:
+                app = create_app(jobs, host, token, shown)
+                answer(app, door, host, token, bool(shown), ending)
+            finally:
+                jobs.close()
+
+
+class Ending:
+    """Ctrl-C and SIGTERM, which end the server and are raised when it has ended.
+
+    Raised at once, in the middle of an import, they would leave its lock held for good and the
+    thread of the model waiting for it.
+    """
+
+    def __init__(self) -> None:
+        self.signals: list[int] = []
+        self.server: Any = None  # once there is one
+
+    def __enter__(self) -> Self:
+        self.before = {number: signal.signal(number, self.take) for number in (SIGINT, SIGTERM)}
+        return self
+
+    def take(self, number: int, frame: object) -> None:
+        self.signals.append(number)
+        if self.server is not None:
+            self.server.should_exit = True
+
+    def __exit__(self, *raised: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        if self.signals:
+            signal.raise_signal(self.signals[0])
 
 
 def load_models(specs: Sequence[str], settings: dict[str, Any]) -> dict[str, Model]:
@@ -122,7 +153,9 @@ def listening(host: str, port: int) -> socket:
     return door
 
 
-def answer(app: Any, door: socket, host: str | None, token: str | None, audited: bool) -> None:
+def answer(
+    app: Any, door: socket, host: str | None, token: str | None, audited: bool, ending: Ending
+) -> None:
     """Tell the address, with the token where other machines may ask, and answer until Ctrl-C."""
     import uvicorn
 
@@ -141,4 +174,6 @@ def answer(app: Any, door: socket, host: str | None, token: str | None, audited:
     echo(f"Open {address}{f'?token={token}' if token else ''}   (Ctrl-C ends it)")
     if audited:
         echo(f"The audit is at {address}audit.html")
-    uvicorn.Server(config).run([door])
+    ending.server = server = uvicorn.Server(config)
+    if not ending.signals:
+        server.run([door])
