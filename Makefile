@@ -70,7 +70,7 @@ check: $(VENV)/.dev
 api: $(VENV)/.run
 	$(BIN)/python docs/make_api.py
 
-BENCHMARKS := overhead memory growth calls stopping alone pilot claims findings whole chance audit_chance \
+BENCHMARKS := overhead memory growth calls stopping alone pilot claims findings whole noise stability chance audit_chance \
   audit_budget audit_size clients page screens scaling sanity versions
 bench: $(VENV)/.bench
 	for file in $(BENCHMARKS); do $(BIN)/python benchmarks/$$file.py || exit 1; done

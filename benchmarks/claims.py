@@ -3,11 +3,13 @@
     PYTHONPATH=src python benchmarks/claims.py --seeds 10
     PYTHONPATH=src python benchmarks/claims.py --held --first-seed 1000
     PYTHONPATH=src python benchmarks/claims.py --fresh --first-seed 2000
+    PYTHONPATH=src python benchmarks/claims.py --whole --first-seed 3000 --seeds 3
 
 A claim is judged from outside, by hard-edged repaints the reading never made: `tests/judge.py`.
 Prints a table by kind of model and one by kind of claim, and writes benchmarks/results/claims.json
-with every false claim and every truth not said. Kinds of `tests/zoo_held.py` and seeds from 1000 on
-are for figures only: whoever develops a reading does not look at them.
+with every false claim and every truth not said. Kinds of `tests/zoo_held.py` and `zoo_whole.py` and
+seeds from 1000 on are for figures only: whoever develops a reading does not look at them. `--whole`
+has a stricter judge, `tests/judge_whole.py`.
 """
 
 import argparse
@@ -25,6 +27,7 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads of BLAS wait for each other
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))  # the zoo lives there
 
+import judge_whole
 from judge import PREDICATES, Claim, Claimed, is_said, judge
 from mcrise.interpretation.trials import compare
 from mcrise.models import load_model
@@ -32,13 +35,14 @@ from mcrise.sampling import explain
 from table import report
 from zoo import KINDS, Case, NoRoom, Plant, draw_case
 from zoo_held import FRESH, HELD
+from zoo_whole import WHOLE, WholeCase, draw_whole
 
 
 def cases(kind: str, first_seed: int, kinds: Mapping[str, Any]) -> Iterator[Case]:
     """Of the seeds from the first on, but for those whose regions find no room in the image."""
     for seed in count(first_seed):
         with suppress(NoRoom):
-            yield draw_case(kind, seed, kinds)
+            yield draw_whole(kind, seed) if kinds is WHOLE else draw_case(kind, seed, kinds)
 
 
 def claims_of(case: Case, n_masks: int | None, mask_prob: float | None) -> list[Claimed]:
@@ -79,9 +83,25 @@ class Outcome:
 def outcome_of(case: Case, n_masks: int | None, mask_prob: float | None) -> Outcome:
     counted, n_calls = counting(case)
     claims = claims_of(counted, n_masks, mask_prob)
-    true = [judge(case, claim) for claim in claims]
-    said = [is_said(truth, claims) for truth in case.truths]
+    if isinstance(case, WholeCase):
+        true = [judge_strictly(case, claim) for claim in claims]
+        said = [judge_whole.is_said(saying, claims) for saying in case.sayings]
+    else:
+        true = [judge(case, claim) for claim in claims]
+        said = [is_said(truth, claims) for truth in case.truths]
     return Outcome(case, claims, true, said, n_calls())
+
+
+def judge_strictly(case: WholeCase, claim: Claimed) -> bool:
+    """By the strict judge, where it knows the kind of claim and the colors."""
+    names = tuple(fill.name for fill in claim.fills)
+    if claim.kind not in judge_whole.STRICT or not set(names) <= set(judge_whole.COLORS):
+        return judge(case, claim)
+    return judge_whole.is_true(case, judge_whole.Saying(claim.kind, tuple(claim.regions), names))
+
+
+def truths_of(case: Case) -> Sequence[Any]:
+    return case.sayings if isinstance(case, WholeCase) else case.truths
 
 
 def counting(case: Case) -> tuple[Case, Callable[[], int]]:
@@ -139,7 +159,7 @@ def slips(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     unsaid = [
         {"case": [o.case.kind, o.case.seed], "unsaid": truth.kind, "fills": list(truth.fills)}
         for o in outcomes
-        for truth, said in zip(o.case.truths, o.said, strict=True)
+        for truth, said in zip(truths_of(o.case), o.said, strict=True)
         if not said
     ]
     return [*false, *unsaid]
@@ -153,11 +173,14 @@ def main() -> None:
     others = parser.add_mutually_exclusive_group()
     others.add_argument("--held", action="store_true", help="the kinds held back instead")
     others.add_argument("--fresh", action="store_true", help="the kinds held back since instead")
+    others.add_argument("--whole", action="store_true", help="kinds drawn up from outside instead")
     parser.add_argument("--n-masks", type=int, help="[default: auto]")
     parser.add_argument("--mask-prob", type=float, help="[default: auto]")
     given = parser.parse_args()
 
-    kinds: dict[str, Callable[..., Plant]] = HELD if given.held else FRESH if given.fresh else KINDS
+    kinds: Mapping[str, Callable[..., Plant]] = KINDS
+    if given.held or given.fresh or given.whole:
+        kinds = HELD if given.held else FRESH if given.fresh else WHOLE
     names = [name.strip() for name in given.kinds.split(",")] if given.kinds else list(kinds)
     if unknown := [name for name in names if name not in kinds]:
         parser.error(f"no kind {unknown[0]!r}; there are {', '.join(kinds)}")
