@@ -1,6 +1,7 @@
 """ONNX files, through ONNX Runtime."""
 
 import hashlib
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._util.threads import THREADS, n_cores
 from ..errors import InputError
 from .model import Model
 from .settings import Settings, file_digest, size_named
@@ -90,6 +92,8 @@ def open_session(path: Path, threads: int | None) -> Any:
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # what goes wrong reaches the user as an exception, once
+    if threads is None and os.environ.get(THREADS):
+        threads = n_cores()
     if threads is not None:
         options.intra_op_num_threads = threads
     try:
