@@ -578,6 +578,7 @@ def test_two_drivers_of_one_study_do_not_mix_their_tables(tmp_path, photos):
     assert {row["seed"] for file in files for row in json.loads(file.read_text())["rows"]} == {1}
 
 
+@pytest.mark.slow
 @defect(7)
 def test_a_study_whose_driver_was_killed_is_free_again(tmp_path, photos):
     first = start_study(tmp_path, seconds=0.5)
@@ -589,6 +590,7 @@ def test_a_study_whose_driver_was_killed_is_free_again(tmp_path, photos):
     assert second.returncode == 0, said
 
 
+@pytest.mark.slow
 @defect(3)
 @pytest.mark.parametrize("name", ["onnxruntime", "socket"])
 def test_a_file_beside_the_images_is_not_taken_for_a_module(tmp_path, photos, name):

@@ -398,6 +398,7 @@ def run_command(folder, *, wait=None):
     return True
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_random_moments_ends_as_one_never_killed(tmp_path):
     """With the real ONNX model and SIGKILL."""
     for name in ("killed", "whole"):

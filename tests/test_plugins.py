@@ -205,6 +205,7 @@ def test_a_record_is_not_blamed_for_a_broken_package(outside, tmp_path, monkeypa
 # ---- estimators
 
 
+@pytest.mark.slow
 def test_an_estimator_from_another_package_is_shown_by_the_command(median, tmp_path):
     stop().save(tmp_path / "stop.png")
     out = tmp_path / "run"

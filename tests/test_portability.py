@@ -128,6 +128,7 @@ def copy_of_the_package(folder):
     return folder
 
 
+@pytest.mark.slow
 def test_painting_needs_no_place_to_keep_what_it_compiles(tmp_path):
     """As in a container with read-only packages and no home."""
     code = (
@@ -223,6 +224,7 @@ COMMANDS = (TESTED, ("show", "stop.png.mcrise"), ("report", "stop.png.mcrise"))
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
+@pytest.mark.slow
 def test_no_file_is_read_or_written_in_the_encoding_of_the_locale(sign):
     for command in COMMANDS:
         done = python("-X", "warn_default_encoding", "-m", "mcrise", *command, folder=sign, **ASCII)
@@ -313,6 +315,7 @@ def test_the_next_stage_has_a_speed_of_its_own(monkeypatch):
     assert line == "tried in: 20 of 40 images, 10 images/s, 2 s left"
 
 
+@pytest.mark.slow
 def test_explain_without_a_terminal_says_how_far_it_is(sign):
     hurried = (
         "import mcrise.output.progress as progress\n"

@@ -57,6 +57,7 @@ def ended(process):
     return out
 
 
+@pytest.mark.slow
 def test_any_number_of_processes_gives_the_same_table(tmp_path):
     make_images(tmp_path / "images", 5)
     assert ran(tmp_path, "--workers", "1", out="one").returncode == 0
@@ -98,6 +99,7 @@ def test_poisonous_images_become_rows_and_the_rest_is_complete(tmp_path):
     check_poison(tmp_path, "The worker process ended (SIGKILL).", 3)
 
 
+@pytest.mark.slow
 def test_without_keep_going_a_poisonous_image_ends_the_study(tmp_path):
     poison(tmp_path)
     done = ran(tmp_path, "--timeout", "3", "--retries", "0", spec="planted_study:poisoned")
@@ -124,6 +126,7 @@ def test_a_worker_with_another_model_is_refused(tmp_path):
         list(run(study, crew))
 
 
+@pytest.mark.slow
 def test_a_worker_in_the_middle_of_a_call_ends_with_a_killed_driver(tmp_path):
     poison(tmp_path)
     process = started(tmp_path, "--keep-going", spec="planted_study:poisoned")

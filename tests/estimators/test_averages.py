@@ -260,6 +260,7 @@ def test_centered_scores_have_no_mean_and_keep_the_expectation_of_what_they_are_
     np.testing.assert_allclose(centered(scores), np.array([-2, -1, 3]) * 1.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_chunks", [1, 2])
 def test_with_few_masks_an_interval_of_95_percent_is_wider_than_for_many_and_covers(n_chunks):
     image, model = photo(12, 12), PatchModel(slice(2, 8), slice(3, 9))

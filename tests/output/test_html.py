@@ -171,6 +171,7 @@ def test_a_report_can_be_made_with_every_estimator(explanation):
         assert estimator in render([Chapter("x", untested, [1])], estimator)
 
 
+@pytest.mark.slow
 def test_the_example_notebook_runs_and_shows_maps(monkeypatch):
     import nbclient
     import nbformat

@@ -318,6 +318,7 @@ def test_no_two_controls_of_a_screen_have_the_same_name(bench, page, first):
         assert [one for one in set(told) if told.count(one) > 1] == [], screen
 
 
+@pytest.mark.slow
 def test_live_regions_change_at_most_twice_a_second(page, tmp_path):
     with served(page, tmp_path, MODELS) as (address, jobs):
         job = ask(jobs, n_masks=100_000)
@@ -608,6 +609,7 @@ def test_of_auto_the_bar_never_falls_back_and_no_time_left_is_told(page, tmp_pat
             page.unroute_all(behavior="ignoreErrors")
 
 
+@pytest.mark.slow
 def test_many_tabs_on_a_running_job_all_show_it(page, tmp_path):
     held = Held(Model(center_color), 1 + 64 + 4)
     model = Model(held, labels=COLORS, identity="held")
@@ -739,6 +741,7 @@ def test_a_deleted_job_can_be_had_back(bench, page):
     wait(lambda: job.id not in jobs.jobs)
 
 
+@pytest.mark.slow
 def test_each_deletion_can_be_undone_though_another_follows(bench, page):
     address, jobs = bench
     made = [ask_and_wait(jobs, name, n_masks=64) for name in ("one.png", "two.png")]
@@ -813,6 +816,7 @@ def test_pictures_are_pasted_dropped_and_given_as_a_folder(bench, page, tmp_path
     assert sorted(names.all_inner_texts()[2:]) == ["red/1.png", "red/2.png"]
 
 
+@pytest.mark.slow
 def test_while_pictures_wait_in_the_tab_the_page_can_be_used(page, tmp_path):
     gate = threading.Event()
 

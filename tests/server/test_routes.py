@@ -664,6 +664,7 @@ def test_a_job_survives_kill_9_and_its_record_is_equal_to_the_bit(tmp_path):
     assert found == (tmp_path / "undisturbed.npz").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_model_that_gives_logits_is_served_with_softmax(tmp_path, monkeypatch):
     (tmp_path / "logits.py").write_text(
         "import numpy as np\n"

@@ -496,6 +496,7 @@ def test_bad_input_is_one_sentence(tmp_path, monkeypatch):
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_sentence_and_earlier_rows_stay(tmp_path):
     """Files may not grow beyond 5 kB, so that small ones fit and the table does not."""
     make_images(tmp_path / "images", 3)
