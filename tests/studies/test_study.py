@@ -178,7 +178,7 @@ def test_settings_that_cannot_be_are_refused_before_any_work(tmp_path, wrong):
 def test_the_settings_are_written_by_which_a_study_is_known():
     assert StudyConfig().to_json() == {
         "fills": "rgbwk", "grid": [8, 8], "mask_prob": 0.5, "seed": 0, "n_masks": 2000,
-        "tolerance": 0.25, "max_masks": 8000, "batch_size": 32,
+        "tolerance": 0.3, "max_masks": 8000, "batch_size": 32,
         "methods": ["lime", "rise", "mcrise"], "estimators": ["smooth"], "step": 0.01,
         "lime_samples": 1000, "best_color": False,
     }  # fmt: skip
