@@ -80,7 +80,7 @@ def test_each_test_shows_its_picture_its_score_its_answer_and_a_sign(explanation
     for name, trial in asked.items():
         shot = by_title[name]
         assert shot.score == f"{trial.scores[0]:.2f}"
-        assert shot.answer == f"“{LABELS[int(trial.scores.argmax())]}”"
+        assert shot.answer == f"says “{LABELS[int(trial.scores.argmax())]}”"
         moved = float(trial.scores[0] - before)
         assert shot.change == (0 if abs(moved) <= 0.07 * before else np.sign(moved))
         painted = trial.repaint.render(explanation.view.pixels, explanation.plan.cell)

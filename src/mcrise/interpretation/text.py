@@ -93,7 +93,7 @@ class Words:
         )
 
     def chosen(self, finding: Finding) -> str:
-        """` (strongest of 40 places tried; next best 0.62)`, of the first finding."""
+        """` (of 40 places tried; the strongest that does not touch it: 0.62)`, of the first."""
         if finding.letter != "A":
             return ""
         tried = [one for one in self.trials if one.role in SEARCHED]
@@ -102,7 +102,7 @@ class Words:
         if not away:
             return ""
         best = (min if finding.direction < 0 else max)(away)
-        return f" (chosen from {len(places)} places tried; best of the places apart {best:.2f})"
+        return f" (of {len(places)} places tried; the strongest that does not touch it: {best:.2f})"
 
     def other_colors(self, finding: Finding) -> str:
         """What the other colors did."""
@@ -169,7 +169,8 @@ class Words:
     def opening(self, found: Sequence[Finding]) -> list[str]:
         """What is true of most of the image."""
         anywhere = self.anywhere(found)
-        if len(anywhere) > 1:
+        first = found[0].control if found else None
+        if len(anywhere) > 1 and first is not None and first.verdict == "almost anywhere":
             return [
                 f"Painting almost anywhere destroys this score: {join(anywhere, 'and')} "
                 "do as much in nearly all other places tried."

@@ -212,7 +212,7 @@ class Shots:
         large = scale.falls(score) or scale.rises(score)
         says = int(trial.scores.argmax())
         decides = says != int(explanation.untouched.argmax())
-        answer = f"“{one_line(explanation.label(says))}”" if explanation.n_classes > 1 else ""
+        answer = f"says “{one_line(explanation.label(says))}”" if explanation.n_classes > 1 else ""
         return Shot(title, pixels, change, large, self.number(score), answer, decides)
 
     def tests(self, finding: Finding) -> list[Shot | None]:
