@@ -48,6 +48,7 @@ def python(*arguments, folder, **variables):
 def test_an_image_is_explained_where_affinity_cannot_be_asked(monkeypatch):
     """As on macOS and Windows."""
     expected = mcrise.explain(photo(16, 16), MODEL, n_masks=CHUNK)
+    monkeypatch.delenv("MCRISE_THREADS", raising=False)
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     assert n_cores() == 3
