@@ -76,7 +76,7 @@ def reproduced(explanation: Any, model: mcrise.Model) -> tuple[int, int]:
     again = total = 0
     for one in explanation.findings:
         pixels = one.trial.repaint.render(explanation.view.pixels, explanation.plan.cell)
-        score = model.scores(pixels[None])[0, explanation.findings.target]
+        score = model(pixels[None])[0, explanation.findings.target]
         again += abs(score - one.after) < 1e-3
         total += 1
     return int(again), total
@@ -89,7 +89,7 @@ def enlarged(model: mcrise.Model, side: int) -> mcrise.Model:
     def predict(pictures: Any) -> Any:
         small = [np.asarray(Image.fromarray(one).resize((columns, rows), Image.Resampling.BOX))
                  for one in pictures]  # fmt: skip
-        return model.scores(np.stack(small))
+        return model(np.stack(small))
 
     return mcrise.load_model(predict, labels=model.labels)
 
