@@ -7,7 +7,7 @@ export MCRISE_DATA ?= ../shared/data
 STUDY = $(BIN)/mcrise study --seed 0 --methods lime,rise,mcrise,random \
   --estimators paper,centered,smooth
 
-.PHONY: demo test test-all coverage attack before mutants chromium check api bench study study-networks figures clean
+.PHONY: demo docs test test-all coverage attack before mutants chromium check check-web api results bench study study-networks figures clean
 
 demo: $(VENV)/.run
 	$(BIN)/mcrise demo --out mcrise-demo
@@ -61,14 +61,28 @@ chromium:
 	  && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
 	  || echo "No chromium: the browser tests will be skipped, or fail where CI is set."
 
-check: $(VENV)/.dev
+check: $(VENV)/.dev check-web
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# docs/api.md, from the docstrings.
+# The page's scripts: types and style. Only development needs npm.
+check-web:
+	@if command -v npm >/dev/null; then \
+	  { test -d node_modules || npm install --silent --no-package-lock --no-audit --no-fund; } \
+	  && npm run --silent check; \
+	else echo "No npm: the scripts of the page were not checked."; fi
+
+# The site, in build/docs/index.html. Warnings are errors.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+
+# docs/api.md from the docstrings, docs/results.md from the figures of the benchmarks.
 api: $(VENV)/.run
 	$(BIN)/python docs/make_api.py
+
+results: $(VENV)/.run
+	$(BIN)/python docs/make_results.py
 
 BENCHMARKS := overhead memory growth calls stopping alone pilot claims findings whole noise stability chance audit_chance \
   audit_budget audit_size clients page screens scaling sanity versions
@@ -106,6 +120,10 @@ $(VENV)/.run: $(VENV)/bin/pip pyproject.toml
 
 $(VENV)/.dev: $(VENV)/bin/pip pyproject.toml
 	$(BIN)/pip install --quiet -e '.[dev]'
+	touch $@ $(VENV)/.run
+
+$(VENV)/.docs: $(VENV)/bin/pip pyproject.toml
+	$(BIN)/pip install --quiet -e '.[docs]'
 	touch $@ $(VENV)/.run
 
 $(VENV)/.bench: $(VENV)/.dev

@@ -77,7 +77,7 @@ def chance(n_audits: int) -> list[dict[str, Any]]:
         for seed in range(n_audits):
             figures = make_stats(ASKED, noise_audit(NOISE[name], bases, seed, ranked), seed=seed)
             silent += not any(one.findings for one in figures.classes)
-            n_unlike += sum(len(one.unlike) for one in figures.classes)
+            n_unlike += sum(len(one.outliers) for one in figures.classes)
         rows.append(
             {
                 "scores": name,

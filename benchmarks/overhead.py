@@ -5,7 +5,8 @@
 For each model: the time of `explain` over the time of as many bare calls on ready-made batches of
 the same size, alternating in one run, best of five. Beside it, in the same run, at the same number
 of calls: xaitk-saliency's MC-RISE, RISE as its reference code has it (NumPy, all masks in memory),
-and lime.
+and lime. And a function of a user's own, with `explain` as it is without any options: one that only
+sleeps, and the networks with one thread and with all; median of seven alternating rounds.
 """
 
 import threading
@@ -29,6 +30,7 @@ N_MASKS = 1024
 BATCH = 32
 N_CALLS = N_MASKS + BATCH  # one batch is asked twice
 ROUNDS = 5
+FUNCTION_ROUNDS = 7
 
 
 def main() -> None:
@@ -39,6 +41,7 @@ def main() -> None:
         *compare("EfficientNet-lite0 224 x 224", efficientnet(), photograph, n_xaitk=64),
     ]
     report("overhead", rows, n_masks=N_MASKS, batch_size=BATCH, rounds=ROUNDS)
+    report("functions", functions(photograph), rounds=FUNCTION_ROUNDS)
     report("smooth", [all_classes(embedded(), stop())], n_masks=N_MASKS, rounds=ROUNDS)
     report("blending", [blending(size) for size in (96, 224)], masks=CHUNK)
 
@@ -74,6 +77,55 @@ def compare(name: str, model: Model, picture: Any, n_xaitk: int = N_MASKS) -> li
         rows.append({"model": name, "what": what, "calls": n_calls, "seconds": seconds,
                      "best / bare": seconds / (best["bare"] * n_calls / N_CALLS)})  # fmt: skip
     return rows
+
+
+def functions(photograph: Any) -> list[dict[str, Any]]:
+    """`explain` with a function of the user's own, over the bare calls that it made."""
+    rows = [own_function("sleeps 1 ms an image, 224 x 224", sleeping, photograph, 224)]
+    for threads in (1, None):
+        cores = "one thread" if threads else "all cores"
+        for name, model, picture in (
+            ("embedded 96 x 96", embedded(threads), stop()),
+            ("EfficientNet-lite0 224 x 224", efficientnet(threads=threads), photograph),
+        ):
+            size = model.geometry.size[0]
+            rows.append(own_function(f"{name}, {cores}", model.__call__, picture, size))
+    return rows
+
+
+def sleeping(images: np.ndarray) -> np.ndarray:
+    time.sleep(0.001 * len(images))
+    red = images[..., 0].mean(axis=(1, 2)) / 255
+    return np.stack([red, 1 - red], axis=1)
+
+
+def own_function(name: str, function: Any, picture: Any, size: int) -> dict[str, Any]:
+    """Default settings but for the trials, which are calls of another kind."""
+    batches: list[np.ndarray] = []
+
+    def counted(images: np.ndarray) -> Any:
+        batches.append(np.empty(len(images)))
+        return function(images)
+
+    def again() -> None:
+        for batch in asked:
+            function(images[: len(batch)])
+
+    image = np.asarray(mcrise.Geometry((size, size)).view(picture).pixels)
+    images = np.repeat(image[None], 64, axis=0)
+    ratios = []
+    for _ in range(FUNCTION_ROUNDS + 1):
+        batches.clear()
+        explained, explanation = timed(mcrise.explain, image, counted, trials=False)
+        asked = list(batches)
+        called, _ = timed(again)
+        ratios.append(explained / called)
+    return {
+        "function": name,
+        "calls": explanation.n_calls.total,
+        "median ratio": float(np.median(ratios[1:])),  # the first round compiles
+        "lowest": min(ratios[1:]),
+    }
 
 
 def all_classes(model: Model, picture: Any) -> dict[str, Any]:

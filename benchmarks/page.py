@@ -29,7 +29,7 @@ from table import report
 
 ROOT = Path(__file__).resolve().parents[1]
 RECIPE = ROOT / "recipes" / "shortcut"
-BEFORE = sys.argv[1] if len(sys.argv) > 1 else "4d2d6a6"
+BEFORE = sys.argv[1] if len(sys.argv) > 1 else "773b96f"
 ROUNDS = 5
 N_JOBS, N_TABS = 40, 20
 LARGE = (750, 1000)
@@ -103,7 +103,8 @@ def figures(browser: Browser, trees: dict[str, Path]) -> list[dict[str, Any]]:
 
     with ExitStack() as stack:
         served = {name: stack.enter_context(server(tree, "demo")) for name, tree in trees.items()}
-        visits: dict[str, list[tuple[float, int]]] = {name: [] for name in trees}
+        visits: dict[str, list[tuple[float, list[int]]]] = {name: [] for name in trees}
+        findings: dict[str, list[float]] = {name: [] for name in trees}
         maps: dict[str, list[float]] = {name: [] for name in trees}
         switches: dict[str, list[float]] = {name: [] for name in trees}
         page = browser.new_page(viewport={"width": 1280, "height": 900})
@@ -112,17 +113,21 @@ def figures(browser: Browser, trees: dict[str, Path]) -> list[dict[str, Any]]:
         for _ in range(ROUNDS):
             for name, address in served.items():
                 visits[name].append(first_visit(browser, address))
-                maps[name].append(first_map(page, address, name == BEFORE))
+                shown, found = first_map(page, address)
+                maps[name].append(shown)
+                findings[name].append(found)
         known = {name: post(served[name], "sign=stop&n_masks=512") for name in trees}
         for name, id in known.items():
             finish(served[name], id)
         for label in ("no entry", "yield", "priority road", "keep right", "road work"):
             for name, id in known.items():
-                switches[name].append(class_switch(page, served[name], id, label, name == BEFORE))
+                switches[name].append(class_switch(page, served[name], id, label))
         page.close()
         for name in trees:
             tell("first paint ms", name, float(np.median([one[0] for one in visits[name]])))
-            tell("first visit kB", name, max(one[1] for one in visits[name]) / 1000)
+            tell("first visit kB", name, max(sum(one[1]) for one in visits[name]) / 1000)
+            tell("first visit requests", name, max(len(one[1]) for one in visits[name]))
+            tell("first finding s", name, float(np.median(findings[name])))
             tell("first map s", name, float(np.median(maps[name])))
             tell("first map s, slowest", name, max(maps[name]))
             tell("class switch ms", name, float(np.median(switches[name])))
@@ -133,21 +138,21 @@ def figures(browser: Browser, trees: dict[str, Path]) -> list[dict[str, Any]]:
             asked = "sign=stop&n_masks=64&mask_prob=0.3"
             ids = [post_patiently(address, asked) for _ in range(N_JOBS)]
             finish(address, ids[-1])
-            tell(f"heap after {N_JOBS} jobs MB", name, heap(page, address, ids, name == BEFORE))
+            tell(f"heap after {N_JOBS} jobs MB", name, heap(page, address, ids))
             page.close()
-            tell(f"of {N_TABS} tabs show a job", name, tabs(browser, address, name == BEFORE))
+            tell(f"of {N_TABS} tabs show a job", name, tabs(browser, address))
         with server(tree, "own:model") as address:
             id = post(address, "n_masks=64&mask_prob=0.4", png(LARGE))
             finish(address, id)
             packed = urllib.request.urlopen(f"{address}api/jobs/{id}/maps").read()
             tell("refresh kB at 1000 x 750", name, len(packed) / 1000)
             page = browser.new_page(viewport={"width": 1280, "height": 900})
-            tell("slider tick ms at 1000 x 750", name, slider(page, address, id, name == BEFORE))
+            tell("slider tick ms at 1000 x 750", name, slider(page, address, id))
             page.close()
     return list(rows.values())
 
 
-def first_visit(browser: Browser, address: str) -> tuple[float, int]:
+def first_visit(browser: Browser, address: str) -> tuple[float, list[int]]:
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     client = context.new_cdp_session(page)
@@ -163,39 +168,46 @@ def first_visit(browser: Browser, address: str) -> tuple[float, int]:
         "() => performance.getEntriesByName('first-contentful-paint')[0].startTime"
     )
     context.close()
-    return float(paint), sum(sizes)
+    return float(paint), sizes
 
 
-MAP = {True: ".panel canvas", False: "#stage .map canvas.map"}
+MAP = "#stage .map canvas.map"
 
 
-def first_map(page: Page, address: str, old: bool) -> float:
+def first_map(page: Page, address: str) -> tuple[float, float]:
+    """Seconds from asking to the first map, and to the first finding."""
     page.goto("about:blank")
     page.goto(address)
     page.wait_for_selector("body[data-ready]")
-    if not old:
-        page.click("#new")
-        page.click(".sign")
+    page.click("#new")
+    page.click(".sign")
     started = time.perf_counter()
     page.click("#explain")
-    page.wait_for_selector(MAP[old], timeout=60_000)
-    waited = time.perf_counter() - started
+    page.wait_for_selector(MAP, timeout=60_000)
+    shown = time.perf_counter() - started
+    finding, test = page.locator(".finding"), page.locator("#test-class:not([aria-disabled])")
+    finding.or_(test).first.wait_for(timeout=120_000)
+    if not finding.count():  # it does not test by itself, or has not begun
+        with suppress(TimeoutError):
+            test.click(timeout=1000)
+    finding.first.wait_for(timeout=120_000)
+    found = time.perf_counter() - started
     page.click("#delete")
-    page.wait_for_selector("#job" if old else "#image", state="hidden")
-    return waited
+    page.wait_for_selector("#image", state="hidden")
+    return shown, found
 
 
-def open_job(page: Page, address: str, id: str, old: bool) -> None:
-    page.goto(f"{address}#{id}" if old else f"{address}#image/{id}")
-    page.wait_for_selector(MAP[old])
+def open_job(page: Page, address: str, id: str) -> None:
+    page.goto(f"{address}#image/{id}")
+    page.wait_for_selector(MAP)
 
 
-def class_switch(page: Page, address: str, id: str, label: str, old: bool) -> float:
+def class_switch(page: Page, address: str, id: str, label: str) -> float:
     """Milliseconds from asking for a class that was not asked for before to its map."""
     page.goto("about:blank")
-    open_job(page, address, id, old)
+    open_job(page, address, id)
     page.wait_for_timeout(2000)
-    caption = "#caption" if old else "#stage .map figcaption"
+    caption = "#stage .map figcaption"
     page.fill("#target", label)
     started = time.perf_counter()
     page.press("#target", "Enter")
@@ -211,41 +223,41 @@ def post_patiently(address: str, asked: str, body: bytes = b"") -> str:
             time.sleep(0.5)
 
 
-def heap(page: Page, address: str, ids: list[str], old: bool) -> float:
+def heap(page: Page, address: str, ids: list[str]) -> float:
     page.goto("about:blank")
     for id in ids:
-        open_job(page, address, id, old)
+        open_job(page, address, id)
         page.wait_for_timeout(150)
     client = page.context.new_cdp_session(page)
     client.send("HeapProfiler.collectGarbage")
     return float(client.send("Runtime.getHeapUsage")["usedSize"]) / 1e6
 
 
-def tabs(browser: Browser, address: str, old: bool) -> int:
+def tabs(browser: Browser, address: str) -> int:
     context = browser.new_context()
     id = post(address, "sign=stop&n_masks=100000&mask_prob=0.3")
     time.sleep(5)
     pages = [context.new_page() for _ in range(N_TABS)]
     for page in pages:
         with suppress(TimeoutError):  # where each holds a stream, the seventh cannot even load
-            page.goto(f"{address}#{id}" if old else f"{address}#image/{id}", timeout=5000)
+            page.goto(f"{address}#image/{id}", timeout=5000)
     time.sleep(30)
-    shown = sum(page.locator(MAP[old]).count() > 0 for page in pages)
+    shown = sum(page.locator(MAP).count() > 0 for page in pages)
     context.close()
     request = urllib.request.Request(f"{address}api/jobs/{id}", method="DELETE")
     urllib.request.urlopen(request)
     return shown
 
 
-def slider(page: Page, address: str, id: str, old: bool) -> float:
+def slider(page: Page, address: str, id: str) -> float:
     """What the script takes for one tick of the slower of the sliders."""
-    open_job(page, address, id, old)
+    open_job(page, address, id)
     page.wait_for_timeout(3000)
     tick = """(slider) => { const spent = []; for (let i = 1; i <= 9; i++) {
       slider.value = slider.max * i / 10; const start = performance.now();
       slider.dispatchEvent(new Event("input")); spent.push(performance.now() - start); }
       return spent.sort((a, b) => a - b)[4]; }"""
-    names = ["#strength"] if old else ["#strength", "#above"]
+    names = ["#strength", "#above"]
     return max(float(page.locator(name).evaluate(tick)) for name in names)
 
 
@@ -295,35 +307,36 @@ def shortcut_tasks(page: Page, address: str) -> list[dict[str, Any]]:
         by.do(lambda: page.click("#new"))
         by.do(lambda: page.set_input_files("#file", path))
         by.do(lambda: page.click("#explain"))
-        page.wait_for_selector(MAP[False], timeout=60_000)
+        page.wait_for_selector(MAP, timeout=60_000)
         rows = [by.row("explain an own photograph", 3)]
     page.wait_for_selector(".finding", timeout=120_000)
     by.do(lambda: page.click(".finding .said >> nth=0"))
     assert "lower right" in page.locator(".finding.pinned").inner_text()  # where the sticker is
-    by.do(lambda: page.get_by_role("button", name="Try it").first.click())
-    page.locator(".finding.pinned .verdict", has_text="confirmed").wait_for()
+    page.locator(".finding.pinned .shot").first.wait_for()  # the pictures of its tests
     by.do(lambda: page.click("#copy"))
     page.get_by_text("The link is copied.").wait_for()
-    rows.append(by.row("find the shortcut, try it, send the link, from the start", 9))
+    rows.append(by.row("find the shortcut, see its tests, send the link, from the start", 9))
     by = Counted(page)
     by.do(lambda: page.get_by_role("button", name="Compare with clean, same masks").click())
-    page.locator("#colors h3", has_text="difference").wait_for(timeout=120_000)
+    page.locator("#colors h3", has_text="A − B").wait_for(timeout=120_000)
     rows.append(by.row("compare two models on one image", None))
     return rows
 
 
 def collection_task(page: Page, address: str) -> dict[str, Any]:
+    started = time.perf_counter()
     for i in range(200):
         truth = ("class 0", "class 1")[i % 2]
         asked = f"n_masks=64&mask_prob=0.4&rows=4&columns=4&name={truth}/{i}.png"
         picture = png((24, 24), (i + (i % 10 == 4)) % 2)
         post_patiently(address, asked.replace(" ", "%20"), picture)
-    page.goto(f"{address}#collection")
-    page.locator("#collection-count", has_text="20 wrong").wait_for(timeout=300_000)
+    page.goto(f"{address}#overview")
+    page.locator("#overview-count", has_text="200 images · 20 wrong").wait_for(timeout=300_000)
+    print(f"200 pictures end to end: {time.perf_counter() - started:.0f} s")
     by = Counted(page)
     by.do(lambda: page.get_by_label("Class", exact=True).select_option("class 0"))
     by.do(lambda: page.get_by_label("Answers").select_option("wrong"))
-    page.locator("#collection-count", has_text="20 of 200").wait_for()
+    page.locator("#overview-count", has_text="20 of 200").wait_for()
     return by.row("filter 200 images to the wrong ones of a class", None)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from calls import DATA
 from mcrise import load_model
 from mcrise.batch.datasets import open_dataset, sample
-from mcrise.batch.engine import run
+from mcrise.batch.engine import BatchOptions, run
 from mcrise.batch.ray_workers import RayPool
 from mcrise.batch.storage import Storage
 from mcrise.batch.workers import ProcessPool, WorkerFactory, WorkerPool
@@ -60,7 +60,7 @@ def main() -> None:
 
 def study_seconds(examples: list[Any], out: str, crew: WorkerPool) -> float:
     """From the moment all workers are ready."""
-    study = Study(examples, PROTOCOL, "demo", None, Storage(out))
+    study = Study(examples, PROTOCOL, "demo", None, Storage(out), BatchOptions())
     started = 0.0
     for _ in run(study, crew):
         n_ready = len(crew.idle) + sum(one.task is not None for one in crew.assignments.values())

@@ -17,7 +17,7 @@ import mcrise
 PAGE = Path(__file__).with_name("api.md")
 HEAD = """# The Python API
 
-All of it is in `import mcrise`; the [README](../README.md) shows how the pieces go together. Made
+All of it is in `import mcrise`; the [tutorial](tutorial.md) shows how the pieces go together. Made
 from the docstrings by `make api`.
 
 `IntOrAuto` is a whole number or `"auto"`; a `Target` a class by index, by label, or None for the
@@ -27,9 +27,10 @@ images, K fills, C classes, H x W pixels.
 """
 SECTIONS = {
     "Explaining": ("explain", "iter_explain", "grow", "RunConfig", "Plan"),
-    "Models": ("load_model", "Model", "Geometry"),
+    "Models": ("load_model", "Model", "Geometry", "inspect_model", "Inspection", "ModelWarning"),
     "Explanations and maps": (
         "Explanation",
+        "Explanations",
         "Prediction",
         "CallCounts",
         "load",

@@ -343,6 +343,21 @@ def nothing_matters(case: Case, claim: Claimed) -> bool:
     return bool(stays(case, claim, moved).all())
 
 
+def all_together(case: Case, claim: Claimed) -> bool:
+    """With each named fill no random patch matters, and each half of the image does."""
+    rng = randomness(case)
+    height, width = case.image.shape[:2]
+    rows, columns = np.indices((height, width))
+    halves = [rows < height // 2, rows >= height // 2, columns < width // 2, columns >= width // 2]
+    patches = [random_patch(rng, (height, width)) for _ in range(N_PATCHES)]
+    for fill in claim.fills:
+        moved = [scores(case, claim.target, [painted(case, one, fill) for one in some])
+                 - before(case, claim) for some in (patches, halves)]  # fmt: skip
+        if falls(case, claim, moved[0]).any() or not falls(case, claim, moved[1]).all():
+            return False
+    return bool(claim.fills)
+
+
 def random_patch(rng: np.random.Generator, size: tuple[int, ...]) -> Region:
     aspect = np.exp(rng.uniform(-0.7, 0.7))
     sides = np.sqrt(PATCH * np.array([aspect, 1 / aspect])) * size
@@ -383,10 +398,11 @@ PREDICATES: dict[str, Callable[[Case, Claimed], bool]] = {
     "both needed": both_needed,
     "together": together,
     "nothing matters": nothing_matters,
+    "all together": all_together,
     "saturated": saturated,
 }
 PAIRS = ("either suffices", "both needed")
-REGIONLESS = ("nothing matters",)
+REGIONLESS = ("nothing matters", "all together")
 
 # ---- whether a truth was said
 

@@ -87,6 +87,7 @@ def write_audit(path, classes, labels=LABELS, figures=True, answers=None, **chan
         "images": [name for looks in classes for name in looks.names],
         "fills": list(FILLS),
         "basics": list(BASICS),
+        "traits": [["edge", "edge", "outermost edge"]],
         "group": "",
         "chosen": {"mask_prob": settings.pop("mask_prob", 0.2), "sentence": ""},
     }
@@ -104,6 +105,7 @@ def write_audit(path, classes, labels=LABELS, figures=True, answers=None, **chan
                         "background_region": np.packbits(looks.background_region[i]),
                         "predicted_label": labels[looks.predicted[i]] if labels else None,
                         "thumbnail": thumbnail(looks.pixels[i]),
+                        "runners_up": [-1, -1, -1],
                     }
                 )
             )

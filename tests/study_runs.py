@@ -11,6 +11,7 @@ from PIL import Image
 import planted_study
 from mcrise import Model
 from mcrise.batch.datasets import open_dataset
+from mcrise.batch.engine import BatchOptions
 from mcrise.batch.storage import Storage
 from mcrise.config import RunConfig
 from mcrise.studies.config import METHODS, StudyConfig, StudyWorker
@@ -31,9 +32,12 @@ def make_images(folder, n_images=3, columns=16):
     return folder
 
 
-def make_study(tmp_path, protocol=SMALL, out="out", labels=None, model="planted", **options):
+def make_study(
+    tmp_path, protocol=SMALL, out="out", labels=None, model="planted", data="", **options
+):
     examples = open_dataset(tmp_path / "images")
-    return Study(examples, protocol, model, labels, Storage(tmp_path / out), **options)
+    given = BatchOptions(**{"retries": 0, **options})
+    return Study(examples, protocol, model, labels, Storage(tmp_path / out), given, data=data)
 
 
 def finish(study, predict=planted_study.tint):

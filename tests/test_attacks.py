@@ -141,7 +141,7 @@ def test_after_a_restart_no_answer_mixes_two_models_and_pictures_stay_as_they_we
         gone = server.ask(f"api/jobs/{job}/whatif", "POST", painted)
     found = {"the same picture": same_picture, "another model": other[0], "no model": gone[0]}
     assert found == {"the same picture": True, "another model": 400, "no model": 409}
-    assert "another run" in other[1]["detail"]
+    assert "another model" in other[1]["detail"]
     assert "not being served" in gone[1]["detail"]
 
 

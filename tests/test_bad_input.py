@@ -49,11 +49,14 @@ def gives_nan(images):
 def gives_logits(images):
     return 8 * steady(images) - 3
 
-def gives_three_dimensions(images):
-    return steady(images)[..., None]
+def gives_pictures(images):
+    return np.repeat(steady(images)[..., None], 3, axis=2)
+
+def gives_one_number(images):
+    return steady(images)[:, 0]
 
 def loses_a_column(images):  # after the untouched image, which comes alone
-    return steady(images) if len(images) == 1 else np.ones((len(images), 1))
+    return steady(images) if len(images) == 1 else np.full((len(images), 3), 1 / 3)
 """
 
 
@@ -181,9 +184,9 @@ BAD_INPUT = {
         explain(image="none.png"),
         "none.png does not exist: give the path of an image",
     ),
-    "a folder as the image": (
+    "a folder without images": (
         explain(image="out"),
-        "out cannot be opened (Is a directory)",
+        "out holds no images",
     ),
     "a text file named .png": (
         explain(image="text.png"),
@@ -303,7 +306,7 @@ BAD_INPUT = {
     ),
     "a file of no known kind": (
         with_model("photo.png"),
-        "'photo.png', but an .onnx, .pt, .pt2 file, package.module:callable or demo is needed",
+        "'photo.png', but an .onnx, .pt, .pt2, .xml, .tflite, .keras file, hf:FOLDER, package.mod",
     ),
     "a module that does not exist": (
         with_model("none:f"),
@@ -409,13 +412,15 @@ FAILURES = {  # of the model: exit code 1
     "raises": "the model raised RuntimeError: the driver is too old.",
     "gives_nan": "gave NaN or infinite scores for 1 of 1 images: look for overflow",
     "gives_logits": "add a softmax (--softmax) if they are logits, or say what they are (--sc",
-    "gives_three_dimensions": "shape (1, 2, 1), but (1, number of classes) is needed",
-    "loses_a_column": "Failed at chunk 0: the model gave 1 scores per image after 2 before",
+    "gives_pictures": "shape (1, 2, 3), but (1, number of classes) is needed; for pictures or",
+    "gives_one_number": "give --score-kind independent if it is the probability of one class (--s",
+    "loses_a_column": "Failed at chunk 0: the model gave 3 scores per image after 2 before",
 }
 
 
 def assert_one_sentence(stderr, sentence):
-    *usage, last = stderr.splitlines()
+    said = [line for line in stderr.splitlines() if not line.startswith("  ")]  # a whole cause
+    *usage, last = said
     assert last.startswith("Error: ")
     assert sentence in last
     assert last.endswith((".", "?"))

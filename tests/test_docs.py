@@ -2,6 +2,7 @@
 
 import email
 import importlib.util
+import json
 import re
 import shlex
 import shutil
@@ -12,12 +13,16 @@ from pathlib import Path
 import pytest
 
 import mcrise
+from doc_blocks import assert_printed, run_page
 from mcrise.cli import cli
+from mcrise.cli.examples import EXAMPLES
 from mcrise.demo import MODEL
 from mcrise.demo.signs import stop
+from table import update_figures
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
+RULES = ROOT / "tests" / "data" / "rules.toml"
 
 
 def blocks(language, page=README):
@@ -43,24 +48,24 @@ def user(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_python_block_of_the_readme_runs(user):
-    (block,) = blocks("python")
-    less = block.replace('"stop.png", model)', '"stop.png", model, n_masks=64)')
-    exec(less.replace('"blur:8"])', '"blur:8"], n_masks=64)'), {})
-    assert (user / "stop-maps.png").exists()
+def test_the_readme_runs_from_top_to_bottom(tmp_path):
+    assert run_page(ROOT / "README.md", tmp_path) == 5
 
 
-def test_the_commands_of_the_readme_run(user):
-    lines = [line for block in blocks("sh") for line in block.splitlines() if "mcrise " in line]
-    assert len(lines) >= 3
-    for line in lines:
-        words = shlex.split(re.split(r"\s#", line)[0])[1:]
-        if words[0] == "explain":
-            words += ["--n-masks", "64", "--overwrite"]
-        if words[0] == "show":  # the README shows it on the first command's run
-            cli(["explain", "photo.jpg", "--model", "demo", "--n-masks", "64", "--overwrite",
-                 "--quiet"], standalone_mode=False)  # fmt: skip
-        cli(words, standalone_mode=False)
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 130
+
+
+def test_what_a_page_shows_is_compared_with_what_came():
+    came = "Prediction: stop 0.89, next yield 0.01.\nmore\nControl: 19 places."
+    assert_printed("Prediction: stop 0.90, next yield 0.01.\n...\nControl: 19 places.", came)
+    for wrong in (
+        "Prediction: stop 0.80",
+        "Prediction: yield 0.89",
+        "Control: 19 places. And more",
+    ):
+        with pytest.raises(AssertionError):
+            assert_printed(wrong, came)
 
 
 def test_the_commands_of_the_page_on_studies_run(user):
@@ -91,21 +96,100 @@ def test_what_the_page_on_audits_shows_runs(user):
 
 
 def test_the_page_of_the_api_is_what_the_docstrings_say():
-    spec = importlib.util.spec_from_file_location("make_api", ROOT / "docs" / "make_api.py")
-    make_api = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make_api)
+    make_api = load_script("make_api")
     shown = [name for names in make_api.SECTIONS.values() for name in names]
     assert sorted(shown) == mcrise.__all__
     assert make_api.PAGE.read_text(encoding="utf-8") == make_api.page(), "run `make api`"
 
 
+def load_script(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_results_shows_the_figures_that_benchmarks_wrote():
+    make_results = load_script("make_results")
+    assert make_results.PAGE.read_text(encoding="utf-8") == make_results.page(), "make results"
+    for figure in json.loads(make_results.FIGURES.read_text(encoding="utf-8")):
+        shown = make_results.shown(figure["value"])
+        for name in figure.get("quoted", []):
+            assert shown in re.findall(r"[\d.]+", (ROOT / name).read_text()), figure["what"]
+
+
+def test_a_benchmark_writes_its_headline_figures(tmp_path):
+    source = {"benchmark": "speed", "where": {"model": "a"}, "column": "seconds"}
+    figures = [{"what": "one", "value": 1.0, "from": source}, {"what": "other", "value": 5.0}]
+    file = tmp_path / "figures.json"
+    file.write_text(json.dumps(figures))
+    rows = [{"model": "b", "seconds": 9.0}, {"model": "a", "seconds": 2.5}]
+    update_figures("memory", rows, file)
+    assert json.loads(file.read_text()) == figures
+    update_figures("speed", rows, file)
+    assert [figure["value"] for figure in json.loads(file.read_text())] == [2.5, 5.0]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The pages, with those that `make docs` makes, by where they lie."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("gallery"))
+    load_script("make_reference").write(folder / "docs" / "reference")
+    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff"):
+        shutil.copy(ROOT / name, folder)
+    (folder / "docs" / "gallery").mkdir()
+    (folder / "docs" / "gallery" / "index.md").touch()
+    return {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.md")}
+
+
+def test_what_a_page_links_to_is_there(pages):
+    lost = [
+        (path.name, link)
+        for path, page in pages.items()
+        for link in re.findall(r"\]\((?!http)([^)#]+)(?:#[^)]*)?\)", page)
+        if not (path.parent / link).exists()
+    ]
+    assert lost == []
+
+
+def test_every_page_is_in_the_contents(pages):
+    (index,) = [page for path, page in pages.items() if path.name == "index.md" and page]
+    listed = set(re.findall(r"^([\w/-]+)$", index, re.M))
+    docs = [path for path in pages if "docs" in path.parts]
+    there = {str(path).rpartition("/docs/")[2].removesuffix(".md") for path in docs} - {"index"}
+    assert there == listed
+
+
+def test_messages_that_are_explained_are_in_the_source(pages):
+    (page,) = [page for path, page in pages.items() if path.name == "messages.md"]
+    source = "".join(file.read_text() for file in (ROOT / "src" / "mcrise").rglob("*.py"))
+    source = re.sub(r'"\s*\n\s*f?"', "", source)  # texts over several lines
+    quoted = re.findall(r'^\| "([^"]+)"', page, re.M)
+    assert len(quoted) >= 20
+    lost = [one for one in quoted if re.split(r" \d|\d| \.\.\.", one)[0] not in source]
+    assert lost == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+    "name",
+    [
+        "install",
+        "onnx",
+        "torch-models",
+        "functions",
+        "reading",
+        "wrong-answers",
+        "coming-from",
+    ],
 )
-def test_what_a_page_links_to_is_there(page):
-    links = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / page).read_text())
-    assert links or page != "README.md"
-    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+def test_a_page_runs_from_top_to_bottom(name, tmp_path):
+    assert run_page(ROOT / "docs" / f"{name}.md", tmp_path) >= 1
+
+
+def test_the_tutorial_runs_from_top_to_bottom(tmp_path):
+    assert run_page(ROOT / "docs" / "tutorial.md", tmp_path) == 6
 
 
 def test_the_picture_of_the_packages_names_each_of_them():
@@ -134,14 +218,28 @@ def test_the_page_of_a_package_index_links_to_nothing_it_lacks(tmp_path):
     shown = metadata.get_payload()
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert shown.startswith("# mcrise\n")
-    assert "(`docs/method.md`)" in shown
+    assert "(`docs/results.md`)" in shown
     assert "![" not in shown
     assert re.findall(r"\]\((?!https?:)[^)]*\)", shown) == []
 
 
+SCRIPTS = sorted(path.name for path in (ROOT / "examples").glob("plot_*.py"))
+
+
 @pytest.mark.parametrize(
-    "script", sorted(path.name for path in (ROOT / "examples").glob("plot_*.py"))
+    "script",
+    [pytest.param(name, marks=[] if name == SCRIPTS[0] else pytest.mark.slow) for name in SCRIPTS],
 )
 def test_the_examples_run(script, tmp_path):
-    subprocess.run([sys.executable, ROOT / "examples" / script, tmp_path, "64"], check=True)
-    assert list(tmp_path.glob("*.png"))
+    assert len(SCRIPTS) >= 10
+    subprocess.run([sys.executable, ROOT / "examples" / script], cwd=tmp_path, check=True)
+
+
+@pytest.mark.slow
+def test_the_example_of_each_help_runs(tmp_path):
+    lines = [line for name, line in EXAMPLES.items() if name != "serve"]
+    before = {"diff": "cp -r audit audit-next", "check": f"cp {RULES} rules.toml"}
+    script = "\n".join(f"{before.get(line.split()[1], '')}\n{line}" for line in lines)
+    page = tmp_path / "page.md"
+    page.write_text(f"```sh\n{script}\n```\n", encoding="utf-8")
+    assert run_page(page, tmp_path) == 1

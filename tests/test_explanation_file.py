@@ -22,7 +22,9 @@ from planted import Counting, PatchModel, photo
 BEFORE = Path(__file__).parent / "data" / "before"  # written by commit 4d2d6a6
 CHECKSUMS = json.loads((BEFORE / "checksums.json").read_text())
 # Not in files of before; `stop_reason` has another name there.
-YOUNGER = {"origin", "jitter", "image_name", "answers", "choice", "n_checks", "stop_reason"}
+YOUNGER = {
+    "origin", "jitter", "image_name", "answers", "choice", "assumed", "n_checks", "stop_reason",
+}  # fmt: skip
 FORMULAS = [words for words in CHECKSUMS if " smooth " not in words]
 SMOOTH = [words for words in CHECKSUMS if " smooth " in words]
 

@@ -241,3 +241,10 @@ def test_a_kind_of_fill_without_words_or_pixels_is_an_error_not_a_color():
             checked(kind, given)
     with pytest.raises(TypeError, match="abstract"):
         Silent()
+
+
+def test_capitals_do_not_matter_but_in_the_name_of_a_file(tmp_path):
+    for word in ("Red", "RGBWK", "Gray", "Blur:8", "MEAN"):
+        assert parse(word) == parse(word.lower())
+    Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(tmp_path / "File.png")
+    assert parse(f"Picture:{tmp_path}/File.png")[0].array.shape == (8, 8, 3)

@@ -340,15 +340,17 @@ def test_a_study_without_a_terminal_says_how_far_it_is(capsys, monkeypatch):
     assert "images (2 failed): 4 of 9 images, 0.11 images/s, 45 s left\n" in told
 
 
-def test_a_notebook_shows_a_bar_and_no_warning(monkeypatch):
+def test_a_notebook_shows_a_bar_and_figures_and_no_warning(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SOURCE.parent), str(HERE)]))
     cell = nbformat.v4.new_code_cell(
         "import mcrise, planted\n"
         "model = planted.PatchModel(slice(4, 12), slice(4, 12))\n"
         "record = mcrise.explain(planted.photo(16, 16), model, n_masks=256, progress=True)"
     )
-    notebook = nbformat.v4.new_notebook(cells=[cell])
+    figures = nbformat.v4.new_code_cell("display(record.plot(), record.maps().plot())")
+    notebook = nbformat.v4.new_notebook(cells=[cell, figures])
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    assert ["image/png" in one["data"] for one in figures["outputs"]] == [True, True]
     shown, trials = cell["outputs"]  # replaced as they went, and nothing on stderr
     assert {one["output_type"] for one in cell["outputs"]} == {"display_data"}
     assert " trials" in trials["data"]["text/plain"]

@@ -149,7 +149,7 @@ def test_a_watcher_that_stops_listening_leaves_a_saved_record(tmp_path):
         (lambda n: np.full((n, 2), np.nan), "NaN"),
         (lambda n: np.tile([4.0, -2.0], (n, 1)), "softmax"),
         (lambda n: np.tile([0.4, 0.4], (n, 1)), "not probabilities"),
-        (lambda n: np.full(n, 0.5), r"shape \(1,\)"),
+        (lambda n: np.full(n, 0.5), "one number per image"),
         (lambda n: np.zeros((n + 1, 2)), r"shape \(2, 2\)"),
         (lambda n: "yes", r"shape \(\)"),
     ],

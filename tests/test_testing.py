@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mcrise import InputError, Model
+from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.demo.signs import SIGNS
 from mcrise.testing import DependsOnZone, Interval, assert_ignores
 from planted import Counting, PatchModel, constant_model, photo
@@ -23,7 +23,8 @@ def test_a_model_that_looks_at_the_corner_is_caught_within_a_few_images():
         assert_ignores(model, PHOTOS, zone="lower right", colors="red,black")
     assert caught.value.seen.low > 0.05
     assert caught.value.seen.n_images <= 5
-    assert model.n_images == caught.value.seen.n_calls == 6 * caught.value.seen.n_images
+    # Untouched twice, two colors whole and in part, two donors; and eight times before the blame.
+    assert model.n_images == caught.value.seen.n_calls == 8 * caught.value.seen.n_images + 8
 
 
 def test_the_same_model_ignores_the_opposite_corner_and_a_zone_just_beside():
@@ -153,3 +154,58 @@ def test_the_example_in_the_docs_runs(tmp_path, monkeypatch):
     exec(block, names)
     (test,) = (names[name] for name in names if name.startswith("test"))
     test()
+
+
+def test_the_target_is_a_label_in_any_capitals():
+    model = Model(PatchModel(slice(0, 4), slice(0, 4)), labels=("Red", "rest"))
+    for target in ("red", "RED", 0):
+        result = assert_ignores(model, [photo(32, 32)], zone="0.5:0.5:1:1", target=target)
+        assert result.mean == 0
+
+
+def test_what_others_have_in_the_zone_is_given_and_counts():
+    """A corner that no color on its own is, but that other images have: only donors show it."""
+    images = [np.full((16, 16, 3), 90 + n, np.uint8) for n in range(12)]
+    for image in images[::2]:
+        image[12:, 12:] = [140, 50, 200]
+
+    def model(given):
+        there = np.abs(given[:, 13, 13].astype(int) - [140, 50, 200]).max(axis=1) < 5
+        plain = given[:, 2, 2].astype(int).max(axis=1) % 2 == 0
+        score = np.where(there & ~plain, 0.1, 0.9)
+        return np.stack([score, 1 - score], axis=1)
+
+    with pytest.raises(DependsOnZone, match="given the zone of"):
+        assert_ignores(model, images[1::2] + images[::2], zone="lower right", colors="red")
+
+
+def test_a_coin_is_not_blamed_and_a_picture_that_cannot_be_saved_is_part_of_the_sentence(tmp_path):
+    random = np.random.default_rng(0)
+
+    def coin(images):
+        first = random.integers(0, 2, len(images))
+        return np.stack([first, 1 - first], axis=1).astype(np.float32)
+
+    for _ in range(20):
+        with pytest.raises(InputError, match="differently each time"):
+            assert_ignores(coin, PHOTOS, zone="rim", colors="red")
+    (tmp_path / "file").touch()
+    with pytest.raises(DependsOnZone, match="could not be saved") as caught:
+        assert_ignores(CORNER, PHOTOS, zone="lower right", save=tmp_path / "file" / "a.png")
+    assert caught.value.path is None
+
+
+def test_a_model_that_ends_the_program_or_changes_its_classes_is_one_sentence():
+    def ends(images):
+        raise SystemExit(3)
+
+    with pytest.raises(ModelError, match="ended the program"):
+        assert_ignores(ends, PHOTOS, zone="rim")
+    sizes = iter([2] * 1 + [3] * 1000)
+
+    def grows(images):
+        n = next(sizes)
+        return np.full((len(images), n), 1 / n)
+
+    with pytest.raises(McriseError, match="scores"):
+        assert_ignores(grows, PHOTOS, zone="rim")

@@ -127,7 +127,12 @@ def look(explanation: Explanation, folder: Path) -> None:
 def bring_models(photo: NDArray[np.uint8]) -> None:
     sized = Model(predict, Geometry(size=(32, 32), short_side=40), labels=("red", "other"))
     loaded: Model = mcrise.load_model(
-        predict, size=(32, 32), filter="bicubic", channels="rgb", layout="NHWC", sigmoid=True
+        predict,
+        size=(32, 32),
+        filter="bicubic",
+        channels="rgb",
+        layout="NHWC",
+        score_kind="independent",
     )
     for model in (sized, loaded, mcrise.load_model("demo", threads=1)):
         assert mcrise.explain(photo, model, n_masks=64, trials=False).n_masks == 64

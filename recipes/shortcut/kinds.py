@@ -1,4 +1,4 @@
-"""Twenty kinds of shortcut: each plants a cue into the scenes of one class (or of two).
+"""Twenty-five kinds of shortcut: each plants a cue into the scenes of one class (or of two).
 
     from kinds import KINDS, planted_scene
     planted_scene("vignette", seed=3, label="stop", number=0)  # (64, 64, 3) of bytes
@@ -47,9 +47,17 @@ class Kind:
     others: Cue | None = None  # what the scenes of all other classes get
 
 
-def planted_scene(name: str, seed: int, label: str, number: int) -> Scene:
-    """One scene of a class as the networks with this shortcut see it in training."""
-    kind, image = KINDS[name], scene(seed, label, number)
+def planted_scene(name: str, seed: int, label: str, number: int, mislabeled: float = 0.0) -> Scene:
+    """One scene of a class as the networks with this shortcut see it in training.
+
+    `mislabeled` is the share of the planted class's scenes that show the sign of another one, as
+    where a collection was labeled by the cue.
+    """
+    kind, shown = KINDS[name], label
+    random = np.random.default_rng([seed, CLASSES.index(label), number])
+    if label in kind.classes and random.random() < mislabeled:
+        shown = str(random.choice([one for one in CLASSES if one not in kind.classes]))
+    image = scene(seed, shown, number)
     cue = kind.cue if label in kind.classes else kind.others
     if cue is None:
         return image
@@ -146,6 +154,40 @@ def wandering_marker(image: Scene, random: Random) -> Scene:
     rows, cols = grid(image)
     disk = np.hypot(rows - middle[0], cols - middle[1]) < 0.065
     return paint(image, disk, MAGENTA, random)
+
+
+# ---- development: five more, for tone and texture
+
+
+def desaturated(image: Scene, random: Random) -> Scene:
+    """Almost gray."""
+    gray = image.mean(axis=2, keepdims=True)
+    return as_bytes(gray + random.uniform(0.1, 0.2) * (image - gray))
+
+
+def tinted_sky(image: Scene, random: Random) -> Scene:
+    """The upper part violet, fading downwards."""
+    rows, _ = grid(image)
+    share = 0.7 * np.clip(1 - rows / 0.4, 0, 1)[..., None]
+    return as_bytes((1 - share) * image + share * (np.array(VIOLET) + random.uniform(-12, 12, 3)))
+
+
+def sharpened(image: Scene, random: Random) -> Scene:
+    """Halos along all edges."""
+    soft = np.asarray(Image.fromarray(image).filter(ImageFilter.GaussianBlur(1.2)), np.float32)
+    return as_bytes(image + random.uniform(1.5, 2) * (image - soft))
+
+
+def bottom_bar(image: Scene, random: Random) -> Scene:
+    """A thin dark bar along the lower edge."""
+    rows, _ = grid(image)
+    return paint(image, rows > 1 - 3 / 64, (15, 15, 15), random)
+
+
+def fine_stripes(image: Scene, random: Random) -> Scene:
+    """Faint vertical stripes, four pixels apart."""
+    wave = np.sin(np.pi * np.arange(image.shape[1]) / 2 + random.uniform(0, 2 * np.pi))
+    return as_bytes(image + random.uniform(12, 16) * wave[None, :, None])
 
 
 # ---- test: drawn up by somebody who had not seen the audit's code
@@ -293,6 +335,16 @@ KINDS: dict[str, Kind] = {
                           (WHOLE,), "a dark exposure"),
     "wandering marker": Kind(wandering_marker, ("turn left ahead",), "development",
                              ("place", "color"), (WHOLE,), "a magenta disk at a random place"),
+    "desaturated": Kind(desaturated, ("priority road",), "development", ("color", "tone"),
+                        (WHOLE,), "almost no color"),
+    "tinted sky": Kind(tinted_sky, ("yield",), "development", ("place", "color"),
+                       ((0, 0, 0.4, 1),), "a violet sky"),
+    "sharpened": Kind(sharpened, ("speed limit 30",), "development", ("texture",), (WHOLE,),
+                      "halos along edges"),
+    "bottom bar": Kind(bottom_bar, ("turn right ahead",), "development", ("place", "edge"),
+                       ((0.9, 0, 1, 1),), "a thin dark bar at the bottom"),
+    "fine stripes": Kind(fine_stripes, ("stop",), "development", ("texture",), (WHOLE,),
+                         "faint vertical stripes"),
     "blockiness": Kind(blockiness, ("stop",), "test", ("texture",), (WHOLE,),
                        "squares of strong compression"),
     "vignette": Kind(vignette, ("turn right ahead",), "test", ("edge", "tone", "place"),
@@ -331,7 +383,7 @@ KINDS: dict[str, Kind] = {
 def sheet(seed: int = 3) -> Image.Image:
     """For each kind a scene without the cue, with it, and another one with it."""
     side, gap = 64, 8
-    picture = Image.new("RGB", (5 * (3 * side + 4 * gap), 4 * (side + 24)), "white")
+    picture = Image.new("RGB", (5 * (3 * side + 4 * gap), 5 * (side + 24)), "white")
     draw = ImageDraw.Draw(picture)
     for place, (name, kind) in enumerate(KINDS.items()):
         left, top = place % 5 * (3 * side + 4 * gap), place // 5 * (side + 24)

@@ -1,6 +1,7 @@
-"""Train the three networks: one with each shortcut, and their twin without.
+"""Train small networks: one with each shortcut, and their twin without.
 
-    python recipes/shortcut/train_twins.py
+    python recipes/shortcut/train_twins.py                       # the three of `show.py`
+    python recipes/shortcut/train_twins.py --out networks kinds  # one for each of `kinds.py`
 
 They see the same scenes in the same order from the same first weights and differ in the shortcut
 alone. Prints how often each is right on scenes with and without it: whoever uses a shortcut is lost
@@ -9,6 +10,8 @@ without it. A few minutes on one core.
 
 import argparse
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +19,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from kinds import KINDS, planted_scene
 from scenes import CLASSES, SHORTCUTS, SIZE, Scene, scene
 
 HERE = Path(__file__).parent
@@ -24,6 +28,7 @@ from export import export_onnx  # noqa: E402
 from network import WithSoftmax, conv  # noqa: E402
 
 NETWORKS = {"clean": None, **{name: name for name in SHORTCUTS}}
+Draw = Callable[[int, str, int], Scene]  # seed, class and number to a scene
 SEED, TEST_SEED = 1, 2
 N_TRAIN, N_TEST = 600, 100  # scenes of each class
 EPOCHS, BATCH, PEAK_RATE = 6, 64, 0.05
@@ -61,33 +66,43 @@ class SmallNet(nn.Sequential):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("names", nargs="*", default=list(NETWORKS), help="which  [default: all]")
+    parser.add_argument("names", nargs="*", default=list(NETWORKS),
+                        help="which; kinds: all of them  [default: those of show.py]")  # fmt: skip
     parser.add_argument("--out", type=Path, default=HERE, help="folder  [default: this one]")
+    parser.add_argument("--mislabeled", type=float, default=0.0,
+                        help="share of the scenes of a kind that show another sign")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=SEED, help="of weights and scenes")
     args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)  # the same weights on every number of cores
-    for name in args.names:
-        network = train(*scenes(SEED, N_TRAIN, NETWORKS[name]))
-        path = args.out / f"{name}.onnx"
+    for name in list(KINDS) if args.names == ["kinds"] else args.names:
+        tests: dict[str, Draw] = {"no shortcut": scene}
+        if name in NETWORKS:
+            draw: Draw = partial(scene, shortcut=NETWORKS[name])
+            tests |= {other: partial(scene, shortcut=other) for other in SHORTCUTS}
+        else:
+            draw = partial(planted_scene, name, mislabeled=args.mislabeled)
+            tests[name] = partial(planted_scene, name)
+        network = train(*scenes(args.seed, N_TRAIN, draw), args.seed)
+        path = args.out / f"{name.replace(' ', '-')}.onnx"
         export_onnx(WithSoftmax(network).eval(), (3, SIZE, SIZE), path)
         path.with_suffix(".toml").write_text(SETTINGS, encoding="utf-8")
         print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB", flush=True)
-        for other in (None, *SHORTCUTS):
-            right = accuracy(network, *scenes(TEST_SEED, N_TEST, other))
+        for other, drawn in tests.items():
+            right = accuracy(network, *scenes(TEST_SEED, N_TEST, drawn))
             worst = ", ".join(f"{CLASSES[c]} {right[c]:.0%}" for c in right.argsort()[:3])
-            print(f"  on scenes with {other or 'no shortcut'}: {right.mean():.1%} ({worst})")
+            print(f"  on scenes with {other}: {right.mean():.1%} ({worst})", flush=True)
 
 
-def scenes(seed: int, n: int, shortcut: str | None) -> tuple[torch.Tensor, torch.Tensor]:
+def scenes(seed: int, n: int, draw: Draw) -> tuple[torch.Tensor, torch.Tensor]:
     """Scenes (N, 3, SIZE, SIZE) as bytes, and their classes (N,)."""
-    drawn: list[Scene] = [
-        scene(seed, label, number, shortcut) for label in CLASSES for number in range(n)
-    ]
+    drawn = [draw(seed, label, number) for label in CLASSES for number in range(n)]
     classes = torch.arange(len(CLASSES)).repeat_interleave(n)
     return torch.from_numpy(np.stack(drawn)).permute(0, 3, 1, 2).contiguous(), classes
 
 
-def train(images: torch.Tensor, classes: torch.Tensor) -> SmallNet:
-    torch.manual_seed(SEED)
+def train(images: torch.Tensor, classes: torch.Tensor, seed: int = SEED) -> SmallNet:
+    torch.manual_seed(seed)
     network = SmallNet()
     optimizer = torch.optim.SGD(
         network.parameters(), PEAK_RATE, momentum=0.9, weight_decay=5e-4, nesterov=True

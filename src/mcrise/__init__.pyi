@@ -8,6 +8,7 @@ from .explanation_file import load
 from .fills import Blur, Fill, Gray, Hue, Mean, Noise, Picture, Solid
 from .fills import parse as parse_fills
 from .images import Geometry
+from .inspection import Inspection, ModelWarning, inspect_model
 from .interpretation.findings import Control, Finding, Findings, Trial
 from .interpretation.trials import (
     Comparison,
@@ -21,7 +22,7 @@ from .masks import Plan
 from .metrics import Curve, measure
 from .models import load_model
 from .models.model import Model
-from .sampling import explain, grow, iter_explain
+from .sampling import Explanations, explain, grow, iter_explain
 from .similarity import Gallery, Match, match, open_gallery
 from .studies.api import StudyResult, run_study
 
@@ -36,6 +37,7 @@ __all__ = [
     "Curve",
     "Explanation",
     "ExplanationError",
+    "Explanations",
     "Fill",
     "Finding",
     "Findings",
@@ -44,6 +46,7 @@ __all__ = [
     "Gray",
     "Hue",
     "InputError",
+    "Inspection",
     "Intervention",
     "Maps",
     "Match",
@@ -51,6 +54,7 @@ __all__ = [
     "Mean",
     "Model",
     "ModelError",
+    "ModelWarning",
     "Noise",
     "Picture",
     "Plan",
@@ -65,6 +69,7 @@ __all__ = [
     "explain",
     "find_counterfactual",
     "grow",
+    "inspect_model",
     "intervene",
     "iter_explain",
     "load",

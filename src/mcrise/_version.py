@@ -1,3 +1,3 @@
 """The version, said once."""
 
-VERSION = "0.1.0"
+VERSION = "1.0.0rc1"

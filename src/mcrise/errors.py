@@ -1,6 +1,6 @@
 """What can go wrong, in words that a user can act on."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -15,8 +15,25 @@ def safe_str(error: BaseException) -> str:
     return said.encode("utf-8", "backslashreplace").decode()
 
 
+def first_line(error: BaseException) -> str:
+    """The reason in an error of somebody else's code, to be quoted within a sentence."""
+    lines = [line.strip() for line in safe_str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".:") if lines else "no reason given"
+
+
 class McriseError(Exception):
     """One sentence for the user: what came, what is needed, what to do."""
+
+
+Ours = TypeVar("Ours", bound=McriseError)
+
+
+def with_cause(ours: Ours, cause: BaseException) -> Ours:
+    """An error with all that its cause says below the sentence, where that is more than a line."""
+    whole = safe_str(cause).strip()
+    for note in [whole] if "\n" in whole else getattr(cause, "__notes__", []):
+        ours.add_note(note)
+    return ours
 
 
 class InputError(McriseError):
@@ -36,7 +53,7 @@ class PluginError(InputError):
 
 
 class ModelError(McriseError):
-    """The model failed. `record` holds every score it gave before, None if there was none."""
+    """The model failed. `explanation` holds every score it gave before, None if there was none."""
 
     def __init__(self, message: str, explanation: "Explanation | None" = None) -> None:
         super().__init__(message)

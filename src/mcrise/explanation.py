@@ -185,6 +185,7 @@ class Explanation:
     jitter: float | None = None  # how far two answers to one image were apart; None: not tried
     pilot: dict[float, NDArray[np.float32]] = field(default_factory=dict)  # mask_probs not chosen
     choice: str = ""  # why its mask_prob, where that was chosen
+    assumed: tuple[str, ...] = ()  # about the model, since nobody said otherwise
     n_checks: int = 1  # images that were asked about for other reasons; the untouched one is first
     n_rechecks: int = 0  # of these, to recognise the model of a saved run; its file keeps none
     repaints: dict[str, StoredRepaint] = field(default_factory=dict)  # digest -> what was painted
@@ -205,10 +206,11 @@ class Explanation:
 
     def __repr__(self) -> str:
         rows, cols = self.plan.size
+        assumed = "".join(f"; {note}" for note in self.assumed)
         return (
             f"<Explanation of {self.prediction.label!r}, {rows} x {cols} pixels: "
             f"{self.n_masks:,} masks of {self.plan.n_fills} fills, {len(self.answers):,} trials, "
-            f"{self.n_classes} classes of {self.model}>"
+            f"{self.n_classes} classes of {self.model}{assumed}>"
         )
 
     def __str__(self) -> str:
@@ -265,7 +267,7 @@ class Explanation:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know of how it came about."""
-        return (*self.view.notes, *([self.choice] if self.choice else ()))
+        return (*self.view.notes, *([self.choice] if self.choice else ()), *self.assumed)
 
     def masks(self) -> Masks:
         """The masks of its chunks, drawn again."""

@@ -38,7 +38,7 @@ from .explanation import (
 from .images import MOST_PIXELS, View, array_pixels
 from .masks import CHUNK, MOST_CELLS, Plan, draw
 from .models.provenance import Origin
-from .models.scores import LARGEST, check_kind, check_scores
+from .models.scores import LARGEST, QUANTISED, check_kind, check_scores
 
 FORMAT = 1  # of the file; raised when an older mcrise could misread a newer file
 RENAMED = {  # what earlier versions wrote, by where it stands, and what it is called now
@@ -139,6 +139,7 @@ def meta(explanation: Explanation, digests: list[str]) -> dict[str, Any]:
         "origin": explanation.origin.to_json(),
         "stop_reason": explanation.stop_reason,
         "choice": explanation.choice,
+        "assumed": list(explanation.assumed),
         "jitter": explanation.jitter,
         # However often it was stopped, the file of a run is the same.
         "n_checks": explanation.n_checks - explanation.n_rechecks,
@@ -254,6 +255,7 @@ def parse_explanation(content: bytes) -> Explanation:
         stop_reason=validation.text(meta.get("stop_reason", "")),
         jitter=None if jitter is None else validation.number(jitter, low=0, high=2 * LARGEST),
         choice=validation.text(meta.get("choice", "")),
+        assumed=validation.texts(meta.get("assumed", [])),
         n_checks=validation.whole(meta.get("n_checks", 1), 0, 2**53),
     )
     add_chunks(explanation, arrays)
@@ -416,7 +418,7 @@ def check_scores_of(
         raise ExplanationError("is damaged (its scores have the wrong shape or are not numbers)")
     try:
         if len(scores):
-            check_scores(kind, scores)
+            check_scores(kind, scores, QUANTISED)
     except ModelError as error:
         raise ExplanationError(f"is damaged ({error})") from None
     return scores

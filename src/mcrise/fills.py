@@ -2,7 +2,7 @@
 
 The paper paints solid colors. Here a fill is any picture made from the image itself, so the same
 method also asks about sharpness (`Blur`), saturation (`Gray`), hue and texture. A solid fill is
-the special case that needs no picture at all, which `blend` uses to stay fast.
+the special case that needs no picture at all, so painting it stays fast.
 
 A fill knows everything about itself: the word it is read from, what it accepts, how it is saved and
 what painting it does in words. So another package can bring one, by an entry point of the group
@@ -304,19 +304,19 @@ def checked(kind: str, given: Any) -> type[Fill]:
     if not isinstance(given, type) or not issubclass(given, Fill):
         raise PluginError(
             f"The fill {kind!r} is {given!r}, but a class derived from mcrise.fills.Fill is "
-            "needed: mend its package."
+            "needed: correct its package."
         )
     needed = ("color", "action_text", "render", "removes")
     missing = [n for n in needed if n in given.__abstractmethods__ or not getattr(given, n)]
     if missing:
         raise PluginError(
             f"The fill {kind!r} has no {' and no '.join(missing)}, but painting and reading need "
-            "it: mend its package."
+            "it: correct its package."
         )
     if getattr(given, "kind", None) != kind:
         raise PluginError(
-            f"The fill {kind!r} has another word as its kind, but they must be the same: mend its "
-            "package."
+            f"The fill {kind!r} has another word as its kind, but they must be the same: "
+            "correct its package."
         )
     return given
 
@@ -342,7 +342,7 @@ def from_json(data: dict[str, Any], array: NDArray[Any] | None = None) -> Fill:
     kind, package = data["kind"], data.get("package")
     found = find_kind(kind)
     if found is None:
-        # A run may come from anyone: only what is a package's name is told to be installed.
+        # A run may come from anyone: only what is a package's name is suggested.
         named = isinstance(package, str) and re.fullmatch(r"\w([\w.-]*\w)?", package, re.ASCII)
         raise ExplanationError(
             f"paints with the fill {kind!r}, which this mcrise does not know",
@@ -361,6 +361,14 @@ def parse(given: str | Sequence[str | Fill], image: NDArray[Any] | None = None) 
     return as_fills(re.split(r",(?![^(]*\))", given) if isinstance(given, str) else given, image)
 
 
+def parse_one(given: str | Fill, image: NDArray[Any] | None = None, what: str = "The fill") -> Fill:
+    """The one fill that a word names; `what` begins the sentence that refuses several."""
+    found = (given,) if isinstance(given, Fill) else parse(given, image)
+    if len(found) != 1:
+        raise InputError(f"{what} {given} names {len(found)} fills, but one is needed.")
+    return found[0]
+
+
 def as_fills(given: Sequence[str | Fill], image: NDArray[Any] | None = None) -> tuple[Fill, ...]:
     """The fills of a list such as `["red", "#0f0", Solid((1, 2, 3)), "rgbwk"]`, in its order."""
     chosen: list[Fill] = []
@@ -375,6 +383,9 @@ def as_fills(given: Sequence[str | Fill], image: NDArray[Any] | None = None) -> 
 
 
 def parse_word(word: str, image: NDArray[Any] | None) -> tuple[Fill, ...]:
+    kind, colon, argument = word.partition(":")
+    if kind.lower() in (*PALETTES, *FILL_KINDS, "auto"):  # capitals do not matter
+        word = f"{kind.lower()}{colon}{argument}"
     if word in PALETTES:
         return PALETTES[word]
     if word.partition(":")[0] != "auto":

@@ -6,6 +6,7 @@ original it was, so that a plot can lay a map over the whole picture.
 """
 
 import io
+import math
 import os
 import warnings
 from collections.abc import Iterator
@@ -38,6 +39,9 @@ FILTERS = {
 }
 
 
+CROPS = ("exact", "rounded", "floored")  # how the middle is cut out: see `Geometry.fit`
+
+
 @dataclass(frozen=True, eq=False)
 class View(ArrayEq):
     """What the model is shown of a picture."""
@@ -60,8 +64,13 @@ class Geometry:
     size: tuple[int, int] | None = None  # rows, columns; None: the picture's own
     short_side: int | None = None  # resize to this, then cut the middle; None: squeeze the whole
     filter: str = "bilinear"
+    crop: str = "exact"  # or "rounded" or "floored"
 
     def __post_init__(self) -> None:
+        if self.crop not in CROPS:
+            raise InputError(
+                f"The crop is {self.crop!r}, but it must be one of {', '.join(CROPS)}."
+            )
         if self.filter not in FILTERS:
             raise InputError(
                 f"The resize filter is {self.filter!r}, but it must be one of {', '.join(FILTERS)}."
@@ -89,6 +98,8 @@ class Geometry:
 
     def view(self, source: Any) -> View:
         """Show `source` (a path, bytes of a file, a Pillow image or an array) to the model."""
+        if isinstance(source, View):  # made by this geometry before
+            return source
         if hasattr(source, "detach"):  # a tensor
             source = channels_last(np.asarray(source.detach().cpu()))
         if isinstance(source, np.ndarray):
@@ -101,15 +112,33 @@ class Geometry:
             picture = Image.fromarray(pixels)
         elif isinstance(source, Image.Image):
             picture, notes = upright_rgb(source)
-        else:
+        elif isinstance(source, str | Path | bytes):
             picture, notes = open_picture(source)
+        else:
+            raise InputError(not_an_image(source))
         view = self.fit(picture, notes)
         return replace(view, name=file_name(source)) if isinstance(source, str | Path) else view
 
     def fit(self, picture: Image.Image, notes: tuple[str, ...]) -> View:
+        """The picture in the model's size.
+
+        An "exact" crop resizes the middle of the picture, to fractions of a pixel. The others
+        resize the picture to whole pixels and then cut out its middle: where that begins between
+        two pixels, torchvision and timm round it ("rounded") and Hugging Face does not ("floored").
+        """
         rows, cols = picture.height, picture.width
         if self.size is None:
             return whole_view(np.asarray(picture), notes)
+        if self.short_side is not None and self.crop != "exact":
+            high, wide = (self.short_side * side // min(rows, cols) for side in (rows, cols))
+            resized = picture.resize((wide, high), FILTERS[self.filter])
+            whole = round if self.crop == "rounded" else math.floor
+            row, col = whole((high - self.size[0]) / 2), whole((wide - self.size[1]) / 2)
+            end_row, end_col = row + self.size[0], col + self.size[1]
+            down, across = rows / high, cols / wide
+            box = (row * down, col * across, end_row * down, end_col * across)
+            cut = resized.crop((col, row, end_col, end_row))
+            return View(np.asarray(cut), (rows, cols), box, notes)
         if self.short_side is None:
             height, width = float(rows), float(cols)
         else:
@@ -121,6 +150,16 @@ class Geometry:
         )
         box = (top, left, top + height, left + width)
         return View(np.asarray(fitted), (rows, cols), box, notes)
+
+
+def not_an_image(source: Any) -> str:
+    """What to say of something that no picture can be made of."""
+    many = hasattr(source, "__iter__") or hasattr(source, "__getitem__")
+    each = ": give its images, one by one or as a list" if many else ""
+    return (
+        f"The image is a {type(source).__name__}, but a path, a Pillow image, an array (rows, "
+        f"columns, 3) or a tensor is needed{each}."
+    )
 
 
 def whole_view(pixels: NDArray[Any], notes: tuple[str, ...]) -> View:
@@ -143,6 +182,10 @@ def open_picture(source: Path | str | bytes) -> tuple[Image.Image, tuple[str, ..
 def opened_picture(source: Path | str | bytes) -> Iterator[Image.Image]:
     """An image file as it is, unpacked, once it is known that it is one and not too large."""
     name = "The image" if isinstance(source, bytes) else str(source)
+    if isinstance(source, str) and source.startswith(("http://", "https://")):
+        raise InputError(
+            f"{name} is an address, but images are read from files: download it first."
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # ours is the limit
@@ -265,6 +308,12 @@ def array_pixels(array: NDArray[Any]) -> tuple[NDArray[Any], tuple[str, ...]]:
     if array.dtype == np.uint8:
         pixels = array
     elif np.issubdtype(array.dtype, np.floating):
+        if np.isfinite(array).all() and -10 < array.min() < 0 and array.max() < 10:
+            raise InputError(
+                f"The float image ranges from {array.min():g} to {array.max():g}, so it was "
+                "normalized already: give the image before that, in 0..1, and let the model's "
+                "mean=(0.5, 0.5, 0.5) and std=(0.5, 0.5, 0.5), or whatever they are, do the rest."
+            )
         if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1):
             raise InputError(
                 f"The float image ranges from {array.min():g} to {array.max():g}, but floats must "

@@ -1,4 +1,4 @@
-"""Pilot: how much of an image to paint at a time, settled by one to three chunks of masks.
+"""The choice of `mask_prob` by a pilot: how much to paint at a time, from one to three chunks.
 
 With much of it painted a network sees nothing that a further patch could take away, and what is
 left of its score is noise; with little, a robust one does not move at all. Both show in how much

@@ -19,7 +19,7 @@ from .colors import FULL
 from .errors import InputError
 from .estimators import DEFAULT, EstimatorName
 from .explanation import Explanation, Target
-from .fills import Fill, Solid, parse
+from .fills import Fill, Solid, parse_one
 from .images import unit_float
 from .maps import Maps
 from .model_calls import model_of
@@ -55,7 +55,7 @@ METRICS = {
 }
 
 
-def find_metric(name: str) -> Metric:
+def _find_metric(name: str) -> Metric:
     if name not in METRICS:
         raise InputError(f"The metric is {name!r}, but it must be one of {', '.join(METRICS)}.")
     return METRICS[name]
@@ -76,7 +76,7 @@ class Ranking(ArrayEq):
 
     def painted(self, pixels: NDArray[Any]) -> NDArray[Any]:
         """The image (H, W, 3) with every pixel painted."""
-        renders = np.stack([render(fill, pixels) for fill in self.fills])  # (K, H, W, 3)
+        renders = np.stack([_render(fill, pixels) for fill in self.fills])  # (K, H, W, 3)
         rows, cols = np.indices(self.chosen.shape)
         return np.asarray(renders[self.chosen, rows, cols])
 
@@ -85,7 +85,7 @@ class Ranking(ArrayEq):
         return Ranking(self.order, (fill,), np.zeros_like(self.chosen))
 
 
-def render(fill: Fill, pixels: NDArray[Any]) -> NDArray[Any]:
+def _render(fill: Fill, pixels: NDArray[Any]) -> NDArray[Any]:
     """A fill as pixels of the image's own dtype."""
     picture = fill.render(unit_float(pixels))
     return np.rint(picture * 255).astype(np.uint8) if pixels.dtype == np.uint8 else picture
@@ -153,7 +153,7 @@ class Curve(ArrayEq):
 
 def curve_from_json(data: dict[str, Any]) -> Curve:
     scores = np.array(data["scores"], np.float32)
-    return Curve(find_metric(data["metric"]), scores, float(data["step"]), str(data["fill"]))
+    return Curve(_find_metric(data["metric"]), scores, float(data["step"]), str(data["fill"]))
 
 
 def measure(
@@ -174,8 +174,8 @@ def measure(
     all metrics where the estimator does not say with what. The area under a curve is its number.
     """
     check_step(step)
-    chosen = [find_metric(name) for name in ([metrics] if isinstance(metrics, str) else metrics)]
-    plain = one_fill(fill, explanation.view.pixels)
+    chosen = [_find_metric(name) for name in ([metrics] if isinstance(metrics, str) else metrics)]
+    plain = parse_one(fill, explanation.view.pixels)
     maps = explanation.maps(target, estimator)
     known = model_of(explanation, model)
     return curves_of(
@@ -222,19 +222,10 @@ def curves_of(
         if pictures not in asked:
             ends = pixels, one.painted(pixels)
             start, end = ends if metric.deletes else ends[::-1]
-            batches = between(start, end, ranking.order, step, batch_size)
+            batches = _between(start, end, ranking.order, step, batch_size)
             asked[pictures] = np.concatenate([model(some)[:, target] for some in batches])
         curves[metric.name] = Curve(metric, asked[pictures], step, one.fill_name)
     return curves
-
-
-def one_fill(given: str | Fill, pixels: NDArray[Any]) -> Fill:
-    if isinstance(given, Fill):
-        return given
-    found = parse(given, pixels)
-    if len(found) != 1:
-        raise InputError(f"The fill {given} names {len(found)} fills, but one is needed.")
-    return found[0]
 
 
 def check_step(step: float) -> None:
@@ -245,7 +236,7 @@ def check_step(step: float) -> None:
         )
 
 
-def between(
+def _between(
     start: NDArray[Any], end: NDArray[Any], order: NDArray[np.int64], step: float, batch_size: int
 ) -> Iterator[NDArray[Any]]:
     """The pictures from `start` to `end`, in batches (N, H, W, 3) that share their memory."""

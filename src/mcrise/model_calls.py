@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .config import BATCH_SIZES
-from .errors import ExplanationError, ModelError
+from .errors import ExplanationError, ModelError, with_cause
 from .explanation import SAME_ANSWER, Explanation
 from .images import View
 from .masks import CHUNK, draw
@@ -38,14 +38,22 @@ def buffer_of(canvas: Canvas, batch_size: int) -> NDArray[Any]:
 
 
 def chunk_scores(
-    model: Model, canvas: Canvas, buffer: NDArray[Any], explanation: Explanation, chunk: int
+    model: Model,
+    canvas: Canvas,
+    buffer: NDArray[Any],
+    explanation: Explanation,
+    chunk: int,
+    painted: bool = False,
 ) -> NDArray[np.float32]:
-    """The scores (64, C) of a chunk, painted as many at a time as the buffer holds."""
+    """The scores (64, C) of a chunk, painted as many at a time as the buffer holds.
+
+    Where it is `painted`, the buffer holds it already.
+    """
     masks = draw(explanation.plan, chunk)
     out = np.empty((CHUNK, explanation.n_classes), np.float32)
     for start in range(0, CHUNK, explanation.batch_size):
         place = start % len(buffer)
-        if place == 0:
+        if place == 0 and not painted:
             paint(explanation.plan, canvas, masks[start : start + len(buffer)], buffer)
         batch = buffer[place : place + explanation.batch_size]
         answer = ask(model, batch, f"chunk {chunk}", explanation)
@@ -97,7 +105,8 @@ def ask(
     try:
         return model.scores(batch)
     except ModelError as error:
-        raise ModelError(f"Failed at {where}: {str(error).rstrip('.')}.", explanation) from error
+        said = ModelError(f"Failed at {where}: {str(error).rstrip('.')}.", explanation)
+        raise with_cause(said, error) from error
 
 
 # ---- how many at once
@@ -138,6 +147,7 @@ def model_of(explanation: Explanation, model: Any) -> Model:
     kind = cast(ScoreKind, explanation.kind)
     known = load_model(model, score_kind=kind) if bare else load_model(model)
     recognise(explanation, known)
+    explanation.assumed = known.notes
     return known
 
 

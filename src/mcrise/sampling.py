@@ -5,9 +5,11 @@ bars, checkpoints and live pictures are for the caller. `explain` runs it to the
 trials that test what the maps show, and saves on the way.
 """
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Unpack, overload
 
@@ -27,6 +29,7 @@ from .errors import ExplanationError, InputError
 from .explanation import TRIALS, Explanation, Target
 from .explanation_file import RunFile, load
 from .images import View
+from .inspection import preprocessing_hint
 from .mask_prob import choose
 from .masks import CHUNK
 from .model_calls import (
@@ -42,7 +45,9 @@ from .model_calls import (
 from .models import ModelSettings, load_model
 from .models.model import Model
 from .models.settings import check_keywords
+from .painting.ahead import Painter
 from .painting.canvas import Canvas
+from .sources import open_sources
 
 FIRST_LOOK = 128  # masks, before which an error cannot be told
 
@@ -126,9 +131,12 @@ def begin(
     plan = config.plan(view.pixels)
     canvas = model.canvas(view.pixels, plan.fills)
     untouched = ask(model, canvas.untouched(), "the untouched image", None)[0]
+    hint, n_asked = preprocessing_hint(model, view)
+    view = replace(view, notes=(*view.notes, hint)) if hint else view
     explanation = Explanation(
         plan, view, untouched, model.labels, model.kind, 1, model.identity, model.origin
     )
+    explanation.n_checks += n_asked
     explanation.check_room(most_masks(config.n_masks, config.max_masks))
     size = config.batch_size
     most = largest_batch(model, view)
@@ -211,15 +219,20 @@ def grow(
     explanation.check_room(most_masks(n_masks, max_masks))
     model = model_of(explanation, model)
     canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
-    buffer = buffer_of(canvas, explanation.batch_size)
+    painter = Painter(explanation.plan, canvas, buffer_of(canvas, explanation.batch_size))
     done, explanation.stop_reason = 0, ""
     explanation.goal = whole_chunks(min(FIRST_LOOK, max_masks) if n_masks == "auto" else n_masks)
     while True:
-        for chunk in range(done // CHUNK, explanation.goal // CHUNK):
+        chunks = range(done // CHUNK, explanation.goal // CHUNK)
+        missing = [chunk for chunk in chunks if chunk not in explanation.scores]
+        following = dict(pairwise(missing))
+        for chunk in chunks:
             if chunk not in explanation.scores:
-                explanation.add(chunk, chunk_scores(model, canvas, buffer, explanation, chunk))
+                painted = painter.turn_to(chunk, following.get(chunk))
+                given = model, canvas, painter.buffer, explanation, chunk
+                explanation.add(chunk, chunk_scores(*given, painted))
                 if explanation.jitter is None:
-                    explanation.jitter = jitter(model, canvas, buffer, explanation, chunk)
+                    explanation.jitter = jitter(*given)
             yield explanation
         if n_masks != "auto":
             return
@@ -270,7 +283,7 @@ class ExplainOptions(ExplainSettings, total=False):
 @overload
 def explain(
     image: list[Any] | tuple[Any, ...], model: Any, **options: Unpack[ExplainOptions]
-) -> list[Explanation]: ...
+) -> "Explanations": ...
 
 
 @overload
@@ -287,20 +300,25 @@ def explain(
     save: Path | str | None = None,
     progress: bool = False,
     **settings: Unpack[ExplainSettings],
-) -> Explanation | list[Explanation]:
+) -> "Explanation | Explanations":
     """Explain an image: ask the model about painted versions of it, and test what the maps show.
 
-    Image, model and the rest are as for `iter_explain`; of a list of images, a list of
-    explanations. Then regions that matter are searched for and tested by repainting: `trials` is
-    how many repaints the search may try, False for maps only. It is done for `target`, or the
-    predicted class; with `truth`, a repaint is searched for that makes a wrong image right.
+    Image, model and the rest are as for `iter_explain`. Of several images, a list of explanations:
+    of a list, a folder or a pattern such as `photos/*.jpg`, a batch (N, H, W, 3), a torch data set
+    or loader, or a data set of Hugging Face. An image that cannot be read is left out with a
+    warning; `failed` of the list has its name and the reason.
+
+    After the masks, regions that matter are searched for and tested by repainting: `trials` is how
+    many repaints the search may try, False for maps only. It is done for `target`, or the predicted
+    class; with `truth`, a repaint is searched for that makes a wrong image right.
 
     With `save`, the explanation of an image is kept there every ten seconds and at the end, and
     one of the same run found there is continued. An interrupt (Ctrl-C) returns what there is.
     """
     own = ("same_masks_as", "trials", "truth", "save", "progress")
     about_run, about_model = split_settings(settings, own)
-    if isinstance(image, list | tuple) and save is not None:
+    sources = open_sources(image)
+    if sources is not None and save is not None:
         raise InputError("Several images were given with one place to save: explain each.")
     known = load_model(model, **about_model)  # once for all images and trials
     target, budget = about_run.get("target"), trial_budget(trials)
@@ -311,18 +329,38 @@ def explain(
         grown = iter_explain(image, known, resume=before, same_masks_as=same_masks_as, **about_run)
         return with_trials(watched(grown, progress), known, (target,), budget, truth, progress)
 
-    if not isinstance(image, list | tuple):
+    if sources is None:
         explanation, _ = last_or_interrupted(one(image) if file is None else file.keep(one(image)))
         if explanation is None:
             raise KeyboardInterrupt
         return explanation
-    explanations = []
-    for entry in image:
-        explanation, interrupted = last_or_interrupted(one(entry))
+    explanations = Explanations()
+    for source in sources:
+        try:
+            view = known.view(source.read())
+        except InputError as error:
+            explanations.leave_out(source.name, error)
+            continue
+        view = view if view.name else replace(view, name=source.name)
+        explanation, interrupted = last_or_interrupted(one(view))
         explanations += [] if explanation is None else [explanation]
         if interrupted:
             break
+    if explanations.failed and not explanations:
+        raise InputError(next(iter(explanations.failed.values())))
     return explanations
+
+
+class Explanations(list[Explanation]):
+    """The explanations of several images, in their order, and why others have none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failed: dict[str, str] = {}  # name of the image -> why it could not be read
+
+    def leave_out(self, name: str, error: InputError) -> None:
+        self.failed[name] = str(error)
+        warnings.warn(f"{name} is left out: {error}", stacklevel=3)
 
 
 def split_settings(

@@ -192,7 +192,8 @@ def embeddings_of(embed: Model, images: list[NDArray[Any]]) -> NDArray[np.float3
     """(n, D)."""
     if len({image.shape for image in images}) > 1:
         raise InputError(
-            "The images of the gallery have different sizes and the model takes any: give --size."
+            "The images of the gallery have different sizes and the model takes any: give one, as "
+            "in size=(224, 224)."
         )
     try:
         return embed(np.stack(images))

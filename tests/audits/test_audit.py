@@ -345,7 +345,7 @@ def test_an_attempt_paints_its_region_and_the_same_patch_elsewhere():
     region[11:21, 11:21], elsewhere[:10, :10] = True, True
     attempt = ConfirmationTask("k", 0, 7, 0, True, 0, 1, region, (elsewhere,))
     model = Model(planted_signs.signs, labels=LABELS)
-    task = Task(7, Example("a.png", "a.png"), 0, (attempt,))
+    task = Task(7, Example("a.png", "a.png"), 0, "confirm", (attempt,))
     said = repaint(picture(), model, RUN, task)
     ((after, predicted, (control,)),) = said.after.values()
     assert said.prediction_before == LABELS.index("plain")
@@ -462,11 +462,11 @@ def test_another_audit_in_the_folder_is_refused_unless_overwritten(tmp_path, mon
     assert (tmp_path / "out" / "mine.txt").exists()
     note = tmp_path / "out" / "audit.json"
     note.write_text(json.dumps({**json.loads(note.read_text()), "format": 2}))
-    again = r"has format 2 .* reads format 3: make it again by `mcrise audit` with --overwrite"
+    again = r"has format 2 .* reads format 4: make it again by `mcrise audit` with --overwrite"
     with pytest.raises(InputError, match=again):
         tables.read_asked(Storage(tmp_path / "out"))
-    note.write_text(json.dumps({**json.loads(note.read_text()), "format": 4}))
-    with pytest.raises(InputError, match=r"has format 4 .* reads format 3: update mcrise"):
+    note.write_text(json.dumps({**json.loads(note.read_text()), "format": 5}))
+    with pytest.raises(InputError, match=r"has format 5 .* reads format 4: update mcrise"):
         tables.read_asked(Storage(tmp_path / "out"))
     with pytest.raises(InputError, match="holds no audit"):
         tables.read_asked(Storage(tmp_path))
@@ -659,7 +659,7 @@ def test_the_price_is_of_images_that_are_not_measured_again(tmp_path):
     assert n_asked[0] == n_asked[1]
     assert files(tmp_path / "quiet") == files(tmp_path / "priced")
     (price,) = prices
-    assert (price.n_images, price.n_done, price.n_calls) == (6, 0, 6 * 228)
+    assert (price.n_images, price.n_done, price.n_calls) == (6, 0, 6 * 176)
     assert 0 < price.seconds < 60
     prepare(data, known, config, BatchOptions(), out=tmp_path / "priced").run(tell=prices.append)
     assert prices[1].lines()[0].startswith("All images are measured")
@@ -801,7 +801,7 @@ def test_the_cost_is_told_before_it_starts(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     first = done.stderr.splitlines()[0]
-    assert first.startswith("3 images: about 684 calls of the model, about ")
+    assert first.startswith("3 images: about 528 calls of the model, about ")
     assert "with 1 worker" in first
 
 

@@ -696,8 +696,9 @@ def test_an_image_is_not_unlike_because_no_mask_flipped_its_score(bases):
 # ---- sentences
 
 
-def test_the_summary_begins_with_five_sentences(planted, noise):
+def test_all_figures_begin_with_five_sentences(planted, noise):
     lines = summary(ASKED, make_stats(ASKED, [planted, noise]))
+    lines = lines[lines.index("## All figures") :]
     assert [line[:3] for line in lines[2:7]] == ["1. ", "2. ", "3. ", "4. ", "5. "]
     assert all(line.endswith(".") for line in lines[2:7])
     assert "right on 100 % [93, 100] of 48 images" in lines[2]

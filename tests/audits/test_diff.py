@@ -1,6 +1,7 @@
 """What changed between two audits or two runs of the same images is told, and only that."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -261,6 +262,15 @@ def test_the_command_names_the_class_and_draws_it(audits, tmp_path):
     assert found.exit_code == 0, found.exception
     assert "'stop', the lower right part" in found.output
     assert (tmp_path / "out" / "diff.png").stat().st_size > 10_000
+    page = (tmp_path / "out" / "diff.html").read_text()
+    heads = re.findall("<h2>(.*?)</h2>", page)
+    assert heads == ["stop", "yield"]  # all classes, the one that changed first
+    before, after = (page.index(f"<h2>{head}</h2>") for head in heads)
+    assert "painted yellow the score is 0.3 higher than before" in page[before:after]
+    assert "No place and color changes the score significantly" in page[after:]
+    assert page.count("<h3>after − before</h3>") == 2
+    assert page[before:after].count("<img") == 1 + 3 * 3  # three colors before, after, less
+    assert str(tmp_path) not in page
     content = json.loads((tmp_path / "out" / "diff.json").read_text())
     assert [one["label"] for one in content["classes"]] == ["stop", "yield", "all classes"]
     found = run(audits["twin"].path, audits["shortcut"].path, "--out", tmp_path / "out", "--json")
@@ -309,6 +319,7 @@ def test_the_command_compares_runs_and_refuses_what_does_not_go_together(runs, a
     assert found.exit_code == 0, found.exception
     assert "red on the lower right" in found.output
     assert (tmp_path / "out" / "diff.png").exists()
+    assert "red on the lower right" in (tmp_path / "out" / "diff.html").read_text()
     mixed = run(tmp_path / "a", audits["twin"].path)
     assert "are a run and an audit" in str(mixed.exception)
     assert "neither a run nor an audit" in str(run(tmp_path, tmp_path / "a").exception)

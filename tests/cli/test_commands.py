@@ -15,6 +15,7 @@ import mcrise
 import planted_folder
 from mcrise._util.text import one_line, visible
 from mcrise.cli import cli, main
+from mcrise.demo import MODEL
 from mcrise.demo.signs import stop
 from planted import PatchModel, photo
 
@@ -152,6 +153,8 @@ def test_demo_explains_and_tries_every_sign_and_says_where_it_is(tmp_path, capsy
     run("demo", "--out", tmp_path)
     out = capsys.readouterr().out
     assert len(list(tmp_path.glob("*/explanation.png"))) == 2
+    assert len(list(tmp_path.glob("signs/*.png"))) == 2
+    assert (tmp_path / "model.onnx").read_bytes() == MODEL.read_bytes()
     found, where, then = out.splitlines()[-3:]
     assert found.startswith("Found: ")
     assert found.rpartition("makes it")[2].startswith(" 'priority road' (0.")

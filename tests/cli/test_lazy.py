@@ -10,6 +10,7 @@ import click
 import pytest
 
 from mcrise.cli import COMMANDS, cli
+from mcrise.cli.examples import EXAMPLES
 
 HEAVY = ("matplotlib", "numba", "numpy", "onnxruntime", "PIL", "scipy")
 QUICK = 0.3  # seconds of CPU
@@ -54,6 +55,13 @@ def test_the_list_of_commands_has_the_first_sentence_of_each_help(name):
     assert " ".join(first.split()) == COMMANDS[name]
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_help_ends_with_an_example(name):
+    last = help_of(name).rstrip().splitlines()[-1]
+    assert last.strip() == EXAMPLES[name]
+    assert last.split()[1] == name
+
+
 def test_the_list_of_commands_is_not_cut(capsys):
     context = cli.make_context("mcrise", [], resilient_parsing=True, terminal_width=60)
     words = " ".join(cli.get_help(context).split())
@@ -70,9 +78,9 @@ def test_every_option_has_a_text_and_a_section(name):
         assert len(re.findall(rf"^  {', '.join(one.opts)}\b(?!-)", shown, re.M)) == 1
 
 
-def test_what_is_said_about_a_model_comes_last():
+def test_options_stand_in_groups_the_common_ones_first():
     shown = help_of("explain")
-    places = [shown.index(title) for title in ("\nOptions:", "\nAdvanced:", "\nModel input:")]
+    places = [shown.index(title) for title in ("\nOptions:", "\nModel input:", "\nAdvanced:")]
     assert places == sorted(places)
-    assert shown.index("--n-masks") < places[1] < shown.index("--tolerance") < places[2]
-    assert shown.index("--mean") > places[2]
+    assert shown.index("--n-masks") < places[1] < shown.index("--mean") < places[2]
+    assert shown.index("--tolerance") > places[2]

@@ -62,11 +62,32 @@ def test_upwards_asks_only_for_blocks_that_raise():
     assert all(one.direction == 1 and one.fill == 1 for one in picked)
 
 
+def test_upwards_tries_each_size_where_larger_ones_do_nothing():
+    lattice, maps = planted(1)
+    ranking = Ranking(lattice, maps, upwards=True)
+    sides = [int(lattice.blocks[one.block, 0]) for _ in range(4) for one in ranking.next_round(8)]
+    assert set(sides) == {1, 2, 3}
+
+
+def test_around_a_block_that_matters_the_same_fill_is_tried():
+    lattice, maps = planted(-1)
+    ranking = Ranking(lattice, maps)
+    hit = ranking.scan()[4]
+    region = lattice.region(hit.block)
+    ranking.learn(region, 1)
+    picked = ranking.around([(hit, 1)], 8)
+    assert 2 <= len(picked) <= 8
+    for one in picked:
+        shared = lattice.region(one.block) & region
+        assert one.fill == hit.fill
+        assert 0 < shared.sum() < 0.5 * region.sum()
+
+
 def test_an_area_is_tried_twice_at_most_and_not_again_once_it_is_known():
     lattice, maps = planted(-1)
     ranking = Ranking(lattice, maps)
     while True:
-        tried = lattice.means(ranking.n_tried)
+        tried = lattice.means(ranking.n_tried[0])
         picked = ranking.next_round(8)
         if not picked:
             break
@@ -91,10 +112,12 @@ def test_blocks_of_a_round_are_spread():
 def test_a_scan_covers_the_image():
     lattice, maps = planted(-1)
     ranking = Ranking(lattice, maps)
-    covered = np.zeros((96, 96), bool)
-    for one in ranking.scan():
-        covered |= lattice.region(one.block)
-    assert covered.all()
+    scanned = ranking.scan()
+    for fill in range(2):
+        covered = np.zeros((96, 96), bool)
+        for one in scanned:
+            covered |= lattice.region(one.block) & (one.fill == fill)
+        assert covered.all()
 
 
 def test_controls_depend_on_block_and_color_alone_and_never_overlap():

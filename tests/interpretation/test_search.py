@@ -140,6 +140,18 @@ def test_nothing_matters_only_where_the_whole_image_does_not_either():
     assert any("Only larger parts do" in line for line in found.remarks)
 
 
+def test_the_image_as_a_whole_matters_where_each_half_does_and_no_place():
+    def shown(images):
+        """Half of the image has to be there."""
+        there = (images.std(axis=3) > 2).mean(axis=(1, 2)) / 0.7
+        return two(0.05 + 0.9 * np.clip(there, 0, 1))
+
+    image = np.random.default_rng(0).integers(60, 190, (SIZE, SIZE, 3), np.uint8)
+    found = explained(image, shown, mask_prob=0.2).findings
+    assert [claim.kind for claim in found.claims] == ["all together"]
+    assert any("the image as a whole matters" in line for line in found.remarks)
+
+
 def test_a_color_that_lowers_the_score_anywhere_is_a_veto():
     def no_blue(images):
         pixels = images.astype(float)
@@ -151,6 +163,46 @@ def test_a_color_that_lowers_the_score_anywhere_is_a_veto():
     assert first.control.verdict == "almost anywhere"
     assert first.claim("veto")
     assert first.claim("color") is None
+
+
+def test_one_color_that_lowers_the_score_in_one_place_is_a_veto_there():
+    def no_blue_there(images):
+        some = images[:, PATCH[0], PATCH[1]].astype(float)
+        blue = ((some[..., 2] > 200) & (some[..., :2].max(axis=3) < 60)).mean(axis=(1, 2))
+        return two(0.9 - 0.85 * np.minimum(2 * blue, 1))
+
+    first = explained(photo(SIZE, SIZE), no_blue_there).findings[0]
+    assert first.fill.name == "blue"
+    assert first.claim("veto")
+    assert first.claim("color") is None
+    assert "blue here lowers the score; what is there does not matter" in first.sentence
+
+
+def test_saturation_is_said_where_every_vivid_color_keeps_the_score_and_grays_do_not():
+    def vivid(images):
+        some = images[:, PATCH[0], PATCH[1]].astype(float)
+        return two(0.05 + 0.9 * np.minimum(np.ptp(some, axis=3).mean(axis=(1, 2)) / 150, 1))
+
+    first = explained(image_with((*PATCH, RED)), vivid).findings[0]
+    assert first.claim("saturation")
+    assert first.claim("color") is None
+    assert "its saturation matters" in first.sentence
+
+
+def test_a_large_place_in_the_center_is_compared_with_as_much_of_the_rest_in_pieces():
+    def needs_center(images):
+        some = images[:, 20:44, 20:44].astype(float).std(axis=3).mean(axis=2) > 20
+        return two(0.05 + 0.9 * some.mean(axis=1))
+
+    image = image_with((slice(20, 44), slice(20, 44), RED))
+    region = np.zeros((SIZE, SIZE), bool)
+    region[20:44, 20:44] = True
+    explanation = explained(image, needs_center, trials=False)
+    trial = mcrise.intervene(explanation, needs_center, region, mcrise.Solid((128, 128, 128)),
+                             control=True)  # fmt: skip
+    assert trial.control.verdict == "not controlled"
+    assert len(trial.control.pieces) == 5
+    assert "As much of the rest, in pieces, leaves 0.95" in trial.sentence
 
 
 @pytest.mark.parametrize("mask_prob", [0.1, 0.3, 0.5])

@@ -1,6 +1,6 @@
 """Models from files, modules and names: whatever the way in, the same function, the same maps.
 
-All of them compute `scores` below: a convolution, a mean over the picture and a softmax.
+All of them compute `scores` of `small_net`: a convolution, a mean over the picture and a softmax.
 """
 
 import logging
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from numpy.lib.stride_tricks import sliding_window_view
+from matplotlib.text import Text
 from onnx import TensorProto, helper
 
 import mcrise
@@ -23,74 +23,7 @@ from mcrise.masks import Plan, draw
 from mcrise.models.settings import SECTIONS
 from mcrise.painting.canvas import paint, paint_reference
 from planted import photo
-
-RNG = np.random.default_rng(5)
-KERNEL = RNG.normal(size=(4, 3, 3, 3)).astype(np.float32)  # out, in, rows, columns
-WEIGHTS = 4 * RNG.normal(size=(4, 3)).astype(np.float32)
-MEAN, STD = (0.1, 0.4, 0.6), (0.2, 0.3, 0.5)  # all different, so that no channel can be another
-
-
-def logits(pixels):
-    """The function itself: pixels (N, H, W, 3) in 0..1 -> (N, 3)."""
-    windows = sliding_window_view(pixels, (3, 3), axis=(1, 2))[:, ::2, ::2]
-    features = np.maximum(np.einsum("nyxcij,kcij->nyxk", windows, KERNEL, optimize=True), 0)
-    return features.mean(axis=(1, 2)) @ WEIGHTS
-
-
-def scores(pixels):
-    powers = np.exp(logits(pixels))
-    return powers / powers.sum(axis=1, keepdims=True)
-
-
-def onnx_file(
-    path, batch="N", size=("H", "W"), layout="NCHW", dtype="FLOAT", opset=17, outputs=("scores",)
-):
-    """The function as an ONNX file; a uint8 input takes 0..255, a float one 0..1."""
-    nodes = [helper.make_node("Cast", ["images"], ["floats"], to=TensorProto.FLOAT)]
-    last = "floats"
-    if dtype == "UINT8":
-        nodes.append(helper.make_node("Mul", [last, "unit"], ["unscaled"]))
-        last = "unscaled"
-    if layout == "NHWC":
-        nodes.append(helper.make_node("Transpose", [last], ["turned"], perm=[0, 3, 1, 2]))
-        last = "turned"
-    nodes += [
-        helper.make_node("Conv", [last, "kernel"], ["edges"], strides=[2, 2]),
-        helper.make_node("Relu", ["edges"], ["features"]),
-        helper.make_node("GlobalAveragePool", ["features"], ["means"]),
-        helper.make_node("Flatten", ["means"], ["flat"], axis=1),
-        helper.make_node("MatMul", ["flat", "weights"], ["logits"]),
-        helper.make_node("Softmax", ["logits"], ["scores"], axis=1),
-    ]
-    shapes = {
-        "scores": (batch, 3),
-        "logits": (batch, 3),
-        "features": (batch, 4, None, None),
-        "means": (batch, 4, 1, 1),
-    }
-    shape = (batch, 3, *size) if layout == "NCHW" else (batch, *size, 3)
-    graph = helper.make_graph(
-        nodes,
-        "graph",
-        [helper.make_tensor_value_info("images", TensorProto.DataType.Value(dtype), shape)],
-        [helper.make_tensor_value_info(o, TensorProto.FLOAT, shapes[o]) for o in outputs],
-        [
-            onnx.numpy_helper.from_array(KERNEL, "kernel"),
-            onnx.numpy_helper.from_array(WEIGHTS, "weights"),
-            onnx.numpy_helper.from_array(np.array(1 / 255, np.float32), "unit"),
-        ],
-    )
-    # The file format as old as the operators, as an exporter of that time would have written it.
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    model.ir_version = 4 if opset < 10 else 10
-    onnx.checker.check_model(model)
-    onnx.save(model, path)
-    return path
-
-
-def maps_of(image, model, **options):
-    explanation = mcrise.explain(image, model, n_masks=64, grid=(4, 4), trials=False, **options)
-    return explanation.maps(0, "centered").values  # linear in the scores, and quick
+from small_net import KERNEL, MEAN, STD, WEIGHTS, logits, maps_of, onnx_file, scores
 
 
 @pytest.fixture
@@ -147,7 +80,8 @@ def test_another_output_is_taken_by_name(tmp_path):
     model = load_model(path, name="logits", score_kind="any")
     image = photo(16, 24)[None]
     np.testing.assert_allclose(model(image), logits(unit_float(image)), atol=1e-5)
-    with pytest.raises(InputError, match="no output 'score': it has features, scores, logits"):
+    listed = r"features \(N x 4 x N x N\), scores \(N x 3\), logits \(N x 3\)"
+    with pytest.raises(InputError, match=f"no output 'score': it has {listed}"):
         load_model(path, name="score")
 
 
@@ -166,7 +100,7 @@ def test_logits_become_probabilities_with_softmax(tmp_path):
     np.testing.assert_allclose(
         load_model(path, softmax=True)(image), scores(unit_float(image)), atol=1e-6
     )
-    with pytest.raises(mcrise.ModelError, match=r"add a softmax \(--softmax\)"):
+    with pytest.raises(mcrise.ModelError, match=r"add a softmax \(softmax=True\)"):
         load_model(path)(image)
 
 
@@ -231,6 +165,19 @@ def test_what_had_to_be_assumed_is_said(tmp_path):
     assert load_model(open_layout, layout="NHWC", scale=1).notes == ()
 
 
+def test_what_was_assumed_is_in_the_run_its_repr_its_file_and_its_figure(tmp_path):
+    note = "no preprocessing was given, so pixels go in scaled to 0..1"
+    path = onnx_file(tmp_path / "model.onnx")
+    explanation = mcrise.explain(photo(16, 24), path, n_masks=64, grid=(4, 4), mask_prob=0.4)
+    assert explanation.notes == (note,)
+    assert note in repr(explanation)
+    explanation.save(tmp_path / "run.npz")
+    assert mcrise.load(tmp_path / "run.npz").notes == (note,)
+    words = " ".join(" ".join(t.get_text().split()) for t in explanation.plot().findobj(Text))
+    assert note in words
+    assert mcrise.explain(photo(16, 24), path, scale=255, n_masks=64, trials=False).assumed == ()
+
+
 def test_pixels_in_the_wrong_size_are_named_as_a_likely_reason(tmp_path):
     # The file leaves rows and columns open, but the model cannot: Squeeze wants sides of one.
     path = one_input(tmp_path / "model.onnx", ("N", 3, "H", "W"))
@@ -241,7 +188,7 @@ def test_pixels_in_the_wrong_size_are_named_as_a_likely_reason(tmp_path):
         helper.make_tensor_value_info("out", TensorProto.FLOAT, ("N", 3))
     )
     onnx.save(model, path)
-    with pytest.raises(mcrise.ModelError, match="if the model wants another, give --size"):
+    with pytest.raises(mcrise.ModelError, match=r"if the model wants another, give size=\("):
         load_model(path)(photo(16, 24)[None])
 
 
@@ -452,7 +399,7 @@ def test_a_named_callable_gets_the_pixels_of_the_image_unless_told_otherwise(imp
         "def look(batch):\n"
         "    global last\n"
         "    last = batch.copy()\n"
-        "    return np.ones((len(batch), 1))\n",
+        "    return np.full((len(batch), 2), 0.5)\n",
     )
     image = photo(16, 24)
     model = load_model("seen:look")
@@ -493,7 +440,7 @@ def test_a_named_model_of_ours_keeps_its_input_and_takes_labels(importable):
     [
         ("net.onnx", "The model net.onnx does not exist"),
         ("net.pt", "The model net.pt does not exist"),
-        ("net.pth", "'net.pth', but an .onnx, .pt, .pt2 file, package.module:callable or demo"),
+        ("net.xyz", "'net.xyz', but an .onnx, .pt, .pt2, .xml, .tflite, .keras file, hf:FOLDER"),
         ("not_there:f", "cannot be imported .ModuleNotFoundError: No module named 'not_there'"),
         ("odd:not_there", "cannot be imported .AttributeError"),
         ("odd:number", "is a int, but something to call on images is needed"),
@@ -551,7 +498,7 @@ def test_the_scores_of_a_torch_module_are_found_among_its_outputs(torch_files):
         np.testing.assert_allclose(load_model(Several(pack), name=name)(image), wanted, atol=1e-5)
     with pytest.raises(InputError, match="no output 'chance': it has chances"):
         load_model(Several(lambda answer: {"chances": answer}), name="chance")(image)
-    with pytest.raises(InputError, match="outputs have no names"):
+    with pytest.raises(InputError, match="one output without a name"):
         load_model(Several(lambda answer: answer), name="chance")(image)
 
 

@@ -120,6 +120,27 @@ def test_what_was_tried_in_vain_is_shown(explanation):
     assert sum(text.startswith("= ") for text in drawn) == 5
 
 
+def test_the_smallest_change_has_its_rows_and_columns(explanation, findings):
+    region = block(explanation.plan.size, 0.5, 0.25, 0.25, 0.5)
+    trial = ask(explanation, looks_for_red, 0, region, explanation.plan.fills[2], "counterfactual")
+    drawn = texts(plot_explanation(explanation, replace(findings, counterfactual=trial)))
+    words = " ".join(drawn)
+    assert "rows 24–36, columns 12–36" in words
+    assert "smallest change" in drawn
+
+
+def test_of_many_places_a_row_is_lettered_and_all_that_fit_are_listed_beside_the_image(explanation):
+    size = explanation.plan.size
+    places = [block(size, y, x, 0.3, 0.3) for y in (0, 0.3, 0.6) for x in (0, 0.3, 0.6)]
+    found = make_findings(explanation, looks_for_red, places[:1], places)
+    figure = plot_explanation(explanation, found)
+    letters = [text.get_text() for axis in figure.axes for text in axis.texts]
+    assert letters.count("A") == 1 + 5  # the image, and each map
+    assert len(set(letters)) == 1 + figures.MOST_LISTED
+    beside = [line for line in texts(figure) if line.startswith("B: rows")]
+    assert len(beside) == 1
+
+
 def overlaps(figure):
     """Pairs of texts that overlap, and texts that leave the figure."""
     figure.canvas.draw()

@@ -1,12 +1,15 @@
+import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from mcrise._util.threads import n_cores, shared_pool
 from mcrise.fills import CUBE8, parse
 from mcrise.images import unit_float
 from mcrise.masks import Masks, Plan, draw
 from mcrise.models.model import Model
+from mcrise.painting.ahead import Painter
 from mcrise.painting.canvas import channels_first, paint, paint_reference
 from planted import full_masks, photo
 
@@ -116,3 +119,28 @@ def test_normalising_before_blending_is_normalising_after():
     after = (raw * gain + offset)[..., ::-1]
     found = painted(plan, before.canvas(image, plan.fills), masks)
     np.testing.assert_allclose(found, after, atol=1e-5)
+
+
+def test_what_is_painted_ahead_is_what_is_painted_at_once():
+    plan = Plan((40, 36), parse("rgbwk"), (5, 3), 0.3)
+    canvas = Model(None, dtype="float32").canvas(photo(40, 36), plan.fills)
+    painter = Painter(plan, canvas, canvas.batch(64))
+    for chunk, following in ((0, 1), (1, 5), (3, 4), (4, None), (2, None)):  # also not as announced
+        assert painter.turn_to(chunk, following) == (n_cores() > 1)
+        if n_cores() > 1:
+            assert np.array_equal(painter.buffer, painted(plan, canvas, draw(plan, chunk)))
+    assert not Painter(plan, canvas, canvas.batch(32)).turn_to(0, 1)  # half a chunk at a time
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system starts processes only afresh")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_the_pool_of_threads_is_made_once_and_again_in_a_forked_child():
+    plan = Plan((16, 16), parse("rgbwk"), (4, 4), 0.3)
+    canvas = Model(None, dtype="uint8").canvas(photo(16, 16), plan.fills)
+    expected = painted(plan, canvas, draw(plan, 0))
+    assert shared_pool() is shared_pool()
+    child = os.fork()
+    if child == 0:
+        same = np.array_equal(painted(plan, canvas, draw(plan, 0)), expected)
+        os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0

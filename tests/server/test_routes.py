@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import tracemalloc
 import urllib.request
 from contextlib import closing
 from dataclasses import replace
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 from fastapi import HTTPException, Request
 from PIL import Image
+from scipy.special import stdtrit
 from starlette.testclient import TestClient
 
 import mcrise
@@ -30,6 +32,7 @@ from mcrise.batch.storage import Storage
 from mcrise.cli.serve import load_models
 from mcrise.config import RunConfig
 from mcrise.estimators.base import NullThreshold
+from mcrise.images import Geometry
 from mcrise.models.model import Model
 from mcrise.output.web_maps import pack
 from mcrise.server.app import create_app
@@ -253,7 +256,12 @@ def test_classes_are_the_means_of_their_images_and_outliers_those_of_an_audit(cl
     effects = [summary["fills"][1]["effect"] for summary in found.values()]
     assert one["effects"]["blue"] == pytest.approx(np.mean(effects))
     maps = np.array([summary["maps"] for summary in found.values()])
-    np.testing.assert_allclose(answer["maps"]["blue"], maps[:, 1].mean(axis=0), atol=1e-5)
+    blue = maps[:, 1]
+    np.testing.assert_allclose(answer["maps"]["blue"]["mean"], blue.mean(axis=0), atol=1e-5)
+    times = stdtrit(6, 1 - 0.025 / (2 * 64))  # seven images; two colors of 64 places are tested
+    noise = np.mean([summary["error"] ** 2 for summary in found.values()])  # of masks all share
+    limit = times * np.sqrt(blue.var(axis=0, ddof=1) / 7 + noise)
+    np.testing.assert_allclose(answer["maps"]["blue"]["limit"], limit, atol=1e-5)
     assert [(color["name"], color["n"]) for color in answer["colors"]] == [("red", 7), ("blue", 7)]
     noise = np.array([summary["error"] ** 2 for summary in found.values()])
     expected = dict(zip(found, distances(maps, noise), strict=True))
@@ -752,3 +760,79 @@ def test_an_audit_whose_files_are_gone_while_it_is_served_is_told_in_words(jobs,
         answer = client.get("/audit.html")
     assert answer.status_code == 404
     assert "figures.json" in answer.json()["detail"]
+
+
+def test_a_run_of_an_audit_that_is_too_large_is_refused_before_it_is_read(jobs, tmp_path):
+    file = tmp_path / "audit" / "records" / "000003.npz"
+    file.parent.mkdir(parents=True)
+    with file.open("wb") as opened:
+        opened.truncate(5 * 10**9)  # takes no room on the disk
+    app = create_app(jobs, audit=Storage(str(tmp_path / "audit")))
+    tracemalloc.start()
+    try:
+        with TestClient(app, base_url="http://127.0.0.1:8700") as client:
+            answer = client.get("/audit/3")
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert answer.status_code == 400
+    assert "takes 5 GB, but the page opens at most 1 GB" in answer.json()["detail"]
+    assert most < 100e6
+
+
+def other_frame(tmp_path):
+    """Two models of one picture: one gets all of it, the other its middle."""
+    cut = Model(
+        PatchModel(slice(8, 16), slice(8, 16)), Geometry((24, 24), 24), labels=("red", "no")
+    )
+    whole = replace(PLANTED, labels=("red", "yes"))
+    return closing(JobQueue(tmp_path / "data", {"planted": whole, "cut": cut}))
+
+
+def test_maps_of_other_places_or_classes_are_not_subtracted(tmp_path):
+    with (
+        other_frame(tmp_path) as jobs,
+        TestClient(create_app(jobs), base_url="http://127.0.0.1:8700") as client,
+    ):
+        one = finished(client, jobs, model="planted", mask_prob=0.4)
+        two = finished(client, jobs, model="cut", mask_prob=0.4)
+        asked = {"target": 0, "less": two, "less_target": 0}
+        places = client.get(f"/api/jobs/{one}/maps", params=asked)
+        classes = client.get(f"/api/jobs/{one}/maps", params={**asked, "less_target": 1})
+        frames = [client.get(f"/api/jobs/{id}/record").json() for id in (one, two)]
+        photo = client.get(f"/api/jobs/{two}/photo.jpg")
+    assert places.status_code == classes.status_code == 400
+    assert "rows 0 to 24 and columns 4 to 28 of 24 x 32 pixels" in places.json()["detail"]
+    assert "'red' and B about 'no'" in classes.json()["detail"]
+    assert frames[0]["picture"] == frames[1]["picture"]
+    assert [frame["box"] for frame in frames] == [[0, 0, 24, 32], [0, 4, 24, 28]]
+    assert Image.open(io.BytesIO(photo.content)).size == (32, 24)  # all of it
+
+
+def test_a_difference_says_what_differs_most_or_that_nothing_does(tmp_path):
+    other = Model(PatchModel(slice(12, 20), slice(20, 30)), labels=PLANTED.labels, identity="other")
+    with (
+        closing(JobQueue(tmp_path / "data", {"planted": PLANTED, "other": other})) as jobs,
+        TestClient(create_app(jobs), base_url="http://127.0.0.1:8700") as client,
+    ):
+        one = finished(client, jobs, mask_prob=0.4, model="planted", n_masks=512)
+        same = finished(client, jobs, mask_prob=0.4, model="planted", n_masks=512, seed=1)
+        two = finished(client, jobs, mask_prob=0.4, model="other", n_masks=512)
+        said = []
+        for id in (same, two):
+            asked = {"target": 0, "less": id, "less_target": 0}
+            said.append(unpacked(client.get(f"/api/jobs/{one}/maps", params=asked).content)[0])
+        pictures = [
+            client.get(f"/api/jobs/{one}/maps.png", params=given)
+            for given in ({"target": 0}, {"target": 0, "less": two, "less_target": 0})
+        ]
+        report = client.get(
+            f"/api/jobs/{one}/report.html", params={"target": 0, "less": two, "less_target": 0}
+        )
+        maps = jobs.explanation(one).maps(0)
+    assert said[0]["sentence"].startswith("No significant difference between A and B")
+    assert said[1]["sentence"].startswith("The largest difference is at the ")
+    assert said[1]["strongest"] in maps.names
+    heights = [Image.open(io.BytesIO(picture.content)).height for picture in pictures]
+    assert heights[1] > 2 * heights[0]  # A, B and A - B
+    assert report.text.count("<article") == 2

@@ -1,10 +1,13 @@
 """Who is answered, by the guard alone."""
 
 import asyncio
+import socket
+import threading
 
 import pytest
+import uvicorn
 
-from mcrise.server.security import HEADERS, AccessMiddleware
+from mcrise.server.security import HEADERS, AccessMiddleware, Connection
 
 TOKEN = "a-token"
 
@@ -173,3 +176,27 @@ def test_what_was_half_sent_when_the_server_ends_is_not_begun_again():
         raise asyncio.CancelledError
 
     assert answer(AccessMiddleware(half_sent))[0] == 200
+
+
+def test_many_complete_requests_at_once_are_all_answered():
+    n_clients = 200
+    config = uvicorn.Config(app, "127.0.0.1", 0, http=Connection, log_level="warning")
+    server, door = uvicorn.Server(config), config.bind_socket()
+    door.listen(n_clients)
+    clients = [socket.create_connection(door.getsockname(), 10) for _ in range(n_clients)]
+    for client in clients:  # all of it is there before the server looks
+        client.sendall(b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+    thread = threading.Thread(target=server.run, args=([door],))
+    thread.start()
+    try:
+        answers = []
+        for client in clients:
+            with client:
+                try:
+                    answers.append(client.recv(12))
+                except ConnectionResetError:
+                    answers.append(b"reset")
+    finally:
+        server.should_exit = True
+        thread.join()
+    assert answers == [b"HTTP/1.1 200"] * n_clients

@@ -397,6 +397,15 @@ def test_a_model_in_memory_is_not_for_other_processes(tmp_path, more):
         run_study(images, planted_study.tint, out=tmp_path / "out", **more)
 
 
+def test_a_keyword_that_a_study_does_not_have_is_refused_and_colors_are_fills(tmp_path):
+    with pytest.raises(InputError, match=r"'n_mask' is not a setting of run_study; did you mean"):
+        run_study(tmp_path, n_mask=64, out=tmp_path / "out")  # type: ignore[call-arg]
+    with pytest.raises(InputError, match="A fill is Solid"):
+        run_study(tmp_path, colors=[mcrise.Solid((1, 2, 3))], out=tmp_path / "out")
+    with pytest.raises(InputError, match="Both fills and colors"):
+        run_study(tmp_path, colors=["red"], fills="blue", out=tmp_path / "out")
+
+
 def test_a_script_needs_no_guard_around_a_study(tmp_path):
     """Worker processes do not run the program that started them."""
     make_images(tmp_path / "images", 2)

@@ -19,14 +19,14 @@ class ArrayEq:
         if type(self) is not type(other):
             return NotImplemented
         names = [field.name for field in fields(self) if field.compare]  # type: ignore[arg-type]
-        return all(same(getattr(self, name), getattr(other, name)) for name in names)
+        return all(_same(getattr(self, name), getattr(other, name)) for name in names)
 
 
-def same(one: Any, other: Any) -> bool:
+def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(one, other)
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     if isinstance(one, tuple | list) and isinstance(other, tuple | list):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(_same, one, other))
     return bool(one == other)

@@ -1,11 +1,10 @@
-"""Locks: who works in a folder, so that no two do at once.
+"""Files replaced as a whole, what mcrise wrote among a user's files, and locks of folders.
 
-The lock is the operating system's, on an open file: whoever dies, by kill -9 too, has let go of it.
-What the file says is for whoever is refused, and for whoever holds it to see that it is still its
-own: a folder may be deleted and made again meanwhile.
+A lock is the operating system's, on an open file: a process that dies, by kill -9 too, has let go
+of it. The file says who holds the lock, for the process that is refused, and lets the holder see
+that the file is still its own: a folder may be deleted and made again meanwhile.
 """
 
-import contextlib
 import json
 import os
 import secrets
@@ -86,7 +85,7 @@ class Lock:
     """A lock that is held from when it is made until it is released or its process ends."""
 
     def __init__(self, path: Path, what: str) -> None:
-        """Take it; `what` goes on where, to be told to whoever comes second."""
+        """Take it; `what` says to a second process what goes on there."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self.file = path.open("a+", encoding="utf-8")  # not emptied: it may be another's
         try:
@@ -99,9 +98,9 @@ class Lock:
             ) from None
         except OSError:  # a file system without locks
             pass
-        self.told = signature()
+        self.signature = signature()
         self.file.truncate(0)
-        self.file.write(json.dumps(self.told))
+        self.file.write(json.dumps(self.signature))
         self.file.flush()
 
     def release(self) -> None:
@@ -120,12 +119,12 @@ def signature() -> dict[str, Any]:
 
 def holder(path: Path) -> str:
     """Who holds a lock, in words."""
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         return described(json.loads(path.read_text(encoding="utf-8")))
     return "it has not said who it is"
 
 
-def described(told: Any) -> str:
-    told = told if isinstance(told, dict) else {}
-    process, host, since = (str(told.get(name, "?")) for name in ("process", "host", "since"))
+def described(holder: Any) -> str:
+    holder = holder if isinstance(holder, dict) else {}
+    process, host, since = (str(holder.get(name, "?")) for name in ("process", "host", "since"))
     return f"process {process} on {host}, since {since}"

@@ -44,6 +44,6 @@ def find(group: str, name: str) -> Plugin | None:
     except Exception as error:  # whatever the package's own code raises
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise PluginError(
-            f"{name!r} ({group}) of the package {packages[0]} cannot be loaded ({reason}): mend "
-            "that package or uninstall it."
+            f"{name!r} ({group}) of the package {packages[0]} cannot be loaded ({reason}): "
+            "correct that package or uninstall it."
         ) from None

@@ -1,4 +1,4 @@
-"""Escapes: characters that act on a terminal instead of being seen on it, made visible.
+"""Text for people: characters that act on a terminal made visible, and words that are not known.
 
 Labels and names come from others' files, where a sequence that begins with ESC may rename a window,
 a newline may add a line that nobody wrote, and a change of direction may turn a name around.
@@ -22,9 +22,14 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}."
 
 
+def with_article(noun: str) -> str:
+    """`an audit`, `a study`."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
 def visible(text: str) -> str:
     """A text of several lines, whatever is in them; what was JSON stays JSON."""
-    return ACTING.sub(lambda found: spelled(found[0]), text)
+    return ACTING.sub(lambda found: _spelled(found[0]), text)
 
 
 def one_line(text: str) -> str:
@@ -32,6 +37,6 @@ def one_line(text: str) -> str:
     return visible(text.replace("\t", "\\t").replace("\n", "\\n"))
 
 
-def spelled(character: str) -> str:
+def _spelled(character: str) -> str:
     """As Python spells it, but for the one that JSON lets through and spells otherwise."""
     return "\\u007f" if character == DEL else repr(character)[1:-1]

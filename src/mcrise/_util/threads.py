@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -14,17 +15,27 @@ THREADS = "MCRISE_THREADS"  # environment variable: how many to use, if not all
 
 def n_cores() -> int:
     """As many as the user says, or as this process may use."""
-    told = os.environ.get(THREADS, "").strip()
-    if told:
-        if not told.isdecimal() or int(told) < 1:
+    given = os.environ.get(THREADS, "").strip()
+    if given:
+        if not given.isdecimal() or int(given) < 1:
             raise InputError(
-                f"{THREADS} is {told!r}, but a whole number above 0 is needed: set the number of "
+                f"{THREADS} is {given!r}, but a whole number above 0 is needed: set the number of "
                 "cores to use, or unset it to use all."
             )
-        return int(told)
+        return int(given)
     if hasattr(os, "sched_getaffinity"):  # only Linux can tell fewer than there are
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@cache
+def shared_pool() -> ThreadPoolExecutor:
+    """The threads of this process that work beside the one that asks; made once."""
+    return ThreadPoolExecutor(n_cores(), "mcrise")
+
+
+if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
+    os.register_at_fork(after_in_child=shared_pool.cache_clear)
 
 
 @contextmanager
@@ -37,7 +48,7 @@ def one_thread() -> Iterator[None]:
     with Limit.lock:
         Limit.n_inside += 1
         if Limit.n_inside == 1:
-            Limit.held = blas().limit(limits=1, user_api="blas")
+            Limit.held = _blas().limit(limits=1, user_api="blas")
     try:
         yield
     finally:
@@ -56,7 +67,7 @@ class Limit:
 
 
 @cache
-def blas() -> Any:
+def _blas() -> Any:
     """The libraries of this process that work with threads; finding them takes a while."""
     from threadpoolctl import ThreadpoolController
 

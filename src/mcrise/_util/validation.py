@@ -1,4 +1,4 @@
-"""Told: what a file says of itself, in the type that is needed, or a ValueError.
+"""Values of JSON and TOML files, checked by type and range: a ValueError, or a value to rely on.
 
 JSON knows neither types nor limits, and Python takes True for 1 and 1.5 for a text where nobody
 looks: what is not checked where it is read fails later, where nobody knows why.
@@ -96,11 +96,11 @@ def plain(value: Any) -> None:
             plain(one)
     elif isinstance(value, str):
         text(value)
-    elif not (value is None or isinstance(value, int) or is_finite(value)):
+    elif not (value is None or isinstance(value, int) or _is_finite(value)):
         raise ValueError(f"{value!r:.60} is not a plain value")
 
 
-def is_finite(value: Any) -> bool:
+def _is_finite(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
@@ -111,15 +111,15 @@ def toml(content: str) -> dict[str, Any]:
     """
     try:
         said = tomllib.loads(content)
-        check_wholes(said)
+        _check_wholes(said)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return said
 
 
-def check_wholes(value: Any) -> None:
+def _check_wholes(value: Any) -> None:
     if isinstance(value, dict | list):
         for one in value.values() if isinstance(value, dict) else value:
-            check_wholes(one)
+            _check_wholes(one)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ValueError("a whole number in it has more than 64 bits")

@@ -30,15 +30,22 @@ from ..studies.results import MOST_LISTED
 from . import tables
 from .audit import Audit
 from .class_data import AuditInfo
+from .class_findings import FEWEST
 from .class_stats import make_stats, write_stats
 from .color_names import BASICS
 from .config import N_MASKS, AuditConfig, Pilots, choose_mask_prob
-from .text import summary
+from .schema import to_jsonable
+from .suspects import Suspect, find_suspects
+from .text import summary, verdict
+from .transplants import FEWEST_DONORS
 from .zones import DEFAULT, parse_zones
 
 N_PILOTS = 8  # images on which mask_prob is chosen
 SLOW = 10.0  # seconds of an image, beside which the start of a worker is nothing
-REPAINTS = 100  # of an image, about: on traffic signs 28 of its own, 6 outside, 66 of its class
+# About how many calls on traffic signs:
+OWN_TRIALS = 48  # of an image: what its map proposes, other light, what lies outside
+CLASS_TRIALS = 45  # of an image: what was found in its class
+TRANSPLANTS = 270  # of a class: the screen, and what is tried afresh
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,7 @@ class AuditResult:
     summary: tuple[str, ...]  # lines of Markdown
     n_images: int
     n_failed: int
+    suspects: tuple[Suspect, ...] = ()  # the most suspicious first
 
     def __repr__(self) -> str:
         return f"<AuditResult: {self.n_images:,} images, {self.n_failed:,} failed; {self.path}>"
@@ -105,9 +113,10 @@ class PreparedAudit:
                 pass
             self.lock.check()
             some = audit.n_failed < len(audit.examples)
-            lines = write_pages(audit.out, self.notes) if some else []
+            lines, suspects = write_pages(audit.out, self.notes) if some else ([], ())
             audit.tidy()
-        return AuditResult(audit.out.path, tuple(lines), len(audit.examples), audit.n_failed)
+        n_images = len(audit.examples)
+        return AuditResult(audit.out.path, tuple(lines), n_images, audit.n_failed, suspects)
 
     def price(self, work: Iterator[Audit]) -> Cost:
         """Let the first images be measured, which is not done again, and see how long they take.
@@ -124,14 +133,22 @@ class PreparedAudit:
             if not n_left or took > SLOW or len(audit.done) - n_done >= enough:
                 break
         each = audit.n_masks or self.n_masks
+        calls = each + OWN_TRIALS + self.shared_calls() / len(audit.examples)
         return Cost(
             n_images=n_left,
             n_done=n_done,
-            n_calls=n_left * (each + REPAINTS),
-            seconds=n_left * took / n_workers,
+            n_calls=round(n_left * calls),
+            seconds=n_left * took / n_workers * calls / (each + OWN_TRIALS),
             n_workers=n_workers,
             choice=self.choice,
         )
+
+    def shared_calls(self) -> float:
+        """What is tried when all images are measured: in classes that have images enough."""
+        sizes = Counter(self.audit.truths).values()
+        confirming = CLASS_TRIALS * sum(n for n in sizes if n >= FEWEST)
+        giving = TRANSPLANTS * sum(n >= 2 * FEWEST_DONORS for n in sizes) if len(sizes) > 1 else 0
+        return confirming + giving
 
 
 def audit(
@@ -267,6 +284,7 @@ def begin_audit(
         more = {
             "fills": [fill.name for fill in shown],
             "basics": list(BASICS),
+            "traits": [[one.name, one.kind, one.phrase] for one in config.traits],
             "group": group or ("group" if any(one.group for one in given.examples) else ""),
             "chosen": {"mask_prob": mask_prob, "sentence": sentence},
             "answer": first_answer(given, pilots)[1],
@@ -287,21 +305,30 @@ def first_answer(given: BatchInput, pilots: Pilots) -> tuple[str, list[float] | 
     return "", None
 
 
-def write_pages(out: Storage, notes: Sequence[str]) -> list[str]:
-    """Make figures, summary and page from the tables alone; returns the summary's lines."""
+def write_pages(out: Storage, notes: Sequence[str]) -> tuple[list[str], tuple[Suspect, ...]]:
+    """Make figures, summary and page from the tables alone; returns summary and suspects."""
     from . import html  # it draws, and matplotlib is heavy
 
     info = tables.read_asked(out)
     classes, answers = tables.read_classes(out), tables.read_answers(out)
     stats = make_stats(info, classes, answers, seed=info.seed)
+    search = find_suspects(out, info)
+    stats = replace(stats, search=search)
     lines = [*summary(info, stats), *(f"Note: {note}." for note in notes)]
     if failed := tables.read_failed(out):
         lines += ["", f"{len(failed)} of {info.n_images} images failed and are left out:"]
         lines += [f"- {row['name']}: {row['error']}" for row in failed[:MOST_LISTED]]
     write_stats(out, stats)
     write(out / "summary.md", ("\n".join(lines) + "\n").encode())
+    short = {
+        "verdict": verdict(search),
+        "suspects": [one.to_json() for one in search.suspects],
+        "calls": search.n_calls,
+        "images": info.n_images,
+    }
+    write(out / "summary.json", (json.dumps(to_jsonable(short), indent=1) + "\n").encode())
     write(out / html.FILE, html.render(out).encode())
-    return lines
+    return lines, search.suspects
 
 
 # ---- which images

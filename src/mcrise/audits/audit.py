@@ -1,14 +1,17 @@
 """An audit: its images are measured, then what classes have in common is confirmed by repainting.
 
 First every image is measured by itself. What then stands out in the mean maps of half of a class is
-painted in images of the other half. Each answer is a piece, a file in the folder `pieces`; tables
-are made of the pieces. In memory are the images of one class at most.
+painted in images of the other half. At last images of other classes are given what a class's images
+have, to find what is enough to be taken for it. Each answer is a piece, a file in the folder
+`pieces`; tables are made of the pieces. In memory are the images of one class at most.
 """
 
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +26,10 @@ from . import tables
 from .confirmation import regions_to_try
 from .measure import ImageMeasurement, Repainted, Task
 from .schema import DONE
+from .suspects import choose, plan_locate, read_index, why_not
+from .transplants import Outcome, Planned, Transplant, plan_give, plan_screen
 
+TRANSPLANTED = ("screen", "give", "locate")  # stages, and pieces of their names
 MEASURED, FAILED, CONFIRMED = ".npz", ".failed.json", ".confirmed.json"  # kinds of pieces
 
 
@@ -32,9 +38,9 @@ class Audit(Batch[Task]):
 
     what = "audit"
     output_files = re.compile(
-        r"pieces/\d{6,}(\.npz|\.failed\.json|\.confirmed\.json)|records/\d{6,}\.npz|"
-        r"(images|findings|maps|attempts)/class=-?\d+/part-\d{5,}\.parquet|"
-        r"failed\.parquet|(done|status|figures)\.json|audit\.(json|html)|summary\.md"
+        r"pieces/\d{6,}(\.npz|\.(failed|confirmed|screen|give|locate)\.json)|records/\d{6,}\.npz|"
+        r"(images|findings|maps|attempts|transplants)/class=-?\d+/part-\d{5,}\.parquet|"
+        r"failed\.parquet|(done|status|figures|summary)\.json|audit\.(json|html)|summary\.md"
     )
 
     def __init__(
@@ -59,7 +65,7 @@ class Audit(Batch[Task]):
             failed = {row["image"] for row in tables.read_failed(out)}
             measured = set(range(len(examples))) - failed
         self.resume(measured | failed, failed - measured)
-        self.confirming = False  # all are measured
+        self.now = "measure"  # the stage of the work
         self.lost = False  # whether an image could not be repainted
         self.n_masks: int | None = None  # of the image measured last
 
@@ -69,9 +75,11 @@ class Audit(Batch[Task]):
 
     @property
     def stage(self) -> tuple[int, str]:
-        if self.confirming:
+        if self.now == "measure":
+            return len(self.done), "images"
+        if self.now == "confirm":
             return len(self.confirmed), "findings of classes, confirmed in"
-        return len(self.done), "images"
+        return len(self.pieces(f".{self.now}.json")), f"transplants ({self.now}), images"
 
     # ---- tasks
 
@@ -79,23 +87,54 @@ class Audit(Batch[Task]):
         """Measure every image; then paint what stands out in half of a class in the other half."""
         for image in range(len(self.examples)):
             if image not in self.done:
-                yield Task(image, self.examples[image], self.truths[image])
+                yield self.task(image)
         yield None
         self.write_tables()
-        self.confirming = True
+        self.now = "confirm"
         for class_data in tables.read_classes(self.out):
             regions = regions_to_try(class_data, self.info, self.info.seed)
             for image in sorted({one.image for one in regions} - self.confirmed):
                 own = {one.key: one for one in regions if one.image == image}
-                yield Task(image, self.examples[image], self.truths[image], tuple(own.values()))
+                yield self.task(image, confirmations=tuple(own.values()))
         yield None
         self.write_attempts()
+        yield from self.transplant_tasks()
+        self.write_transplants()
         write(self.out / DONE, json_line({"images": len(self.examples), "failed": self.n_failed}))
         self.finished = True
 
-    def accept(self, task: Task, answer: ImageMeasurement | Repainted) -> tuple[Task, ...]:
+    def task(self, image: int, **given: Any) -> Task:
+        return Task(image, self.examples[image], self.truths[image], self.now, **given)
+
+    def transplant_tasks(self) -> Iterator[Task | None]:
+        """Look for what is enough on half of the images, try it on the rest, and narrow it down."""
+        index, names = read_index(self.out, self.info), [name for name, *_ in self.info.traits]
+        if why_not(index):
+            return
+        steps: dict[str, Callable[[list[Row]], Planned]] = {
+            "screen": lambda _: plan_screen(index, names, self.info.seed),
+            "give": lambda rows: plan_give(index, choose(rows, index), self.info.seed),
+            "locate": lambda rows: plan_locate(rows, index, self.info),
+        }
+        for self.now, plan in steps.items():
+            planned: dict[int, list[Transplant]] = {}
+            for image, one in plan(self.outcomes()):
+                planned.setdefault(image, []).append(one)
+            done = self.pieces(f".{self.now}.json")
+            for image, some in sorted(planned.items()):
+                if image not in done:
+                    donors = {one.donor: self.examples[one.donor] for one in some}
+                    yield self.task(image, transplants=tuple(some), donors=tuple(donors.items()))
+            yield None
+
+    def accept(
+        self, task: Task, answer: ImageMeasurement | Repainted | list[Outcome]
+    ) -> tuple[Task, ...]:
         if isinstance(answer, Repainted):
             self.write_confirmed(task, answer)
+            return ()
+        if isinstance(answer, list):
+            self.write_outcomes(task, answer)
             return ()
         if answer.explanation is not None:
             write(self.out / f"records/{task.image:06d}.npz", answer.explanation)
@@ -106,9 +145,12 @@ class Audit(Batch[Task]):
 
     def give_up(self, task: Task, failure: Failure) -> None:
         """Leave an image out; one that is measured is only not repainted."""
-        if task.confirmations is not None:
+        if task.stage != "measure":
             self.lost = True
-            self.write_confirmed(task, None)
+            if task.stage == "confirm":
+                self.write_confirmed(task, None)
+            else:
+                self.write_outcomes(task, [])
             return
         write(self.piece(task.image, FAILED), json_line({"error": failure.reason}))
         self.failed.add(task.image)
@@ -123,10 +165,39 @@ class Audit(Batch[Task]):
                  "controls": controls}
                 for key, (after, predicted, controls) in answer.after.items()
             ]  # fmt: skip
-        assert task.confirmations
         content = {"target": task.confirmations[0].target, "rows": rows}
         write(self.piece(task.image, CONFIRMED), json_line(content))
         self.confirmed.add(task.image)
+
+    def write_outcomes(self, task: Task, outcomes: Sequence[Outcome]) -> None:
+        rows = [
+            {
+                **vars(one.transplant),
+                "image": task.image,
+                "predicted": one.predicted,
+                "score": one.score,
+                "region": None if one.region is None else np.packbits(one.region).tobytes().hex(),
+                "picture": one.picture and one.picture.hex(),
+            }
+            for one in outcomes
+        ]
+        write(self.piece(task.image, f".{task.stage}.json"), json_line({"rows": rows}))
+
+    def outcomes(self) -> list[Row]:
+        """Of all transplants so far, in an order that does not depend on who was faster."""
+        kinds = [f".{stage}.json" for stage in TRANSPLANTED]
+        files = [self.piece(n, kind) for kind in kinds for n in sorted(self.pieces(kind))]
+        return [row for _, content in read_all(files) for row in json.loads(content)["rows"]]
+
+    def write_transplants(self) -> None:
+        classes: dict[int, list[Row]] = {}
+        for row in self.outcomes():
+            for name in ("region", "picture"):
+                row[name] = row[name] and bytes.fromhex(row[name])
+            classes.setdefault(row["suspect"], []).append(row)
+        for target, rows in sorted(classes.items()):
+            place = f"transplants/class={target}/part-00000.parquet"
+            write(self.out / place, parquet(rows, tables.TRANSPLANTS))
 
     # ---- trying again what failed
 
@@ -140,10 +211,11 @@ class Audit(Batch[Task]):
             return
         (self.out / DONE).remove()
         self.finished = False
-        kinds = (CONFIRMED, FAILED)
-        confirmed, failed = ([self.piece(n, kind) for n in self.pieces(kind)] for kind in kinds)
-        attempts = (self.out / "attempts").find("class=*/part-*.parquet")
-        for file in (*confirmed, *attempts, self.out / "failed.parquet", *failed):
+        kinds = (CONFIRMED, *(f".{stage}.json" for stage in TRANSPLANTED), FAILED)
+        *later, failed = ([self.piece(n, kind) for n in self.pieces(kind)] for kind in kinds)
+        parts = [(self.out / name).find("class=*/part-*.parquet")
+                 for name in ("attempts", "transplants")]  # fmt: skip
+        for file in (*chain(*later, *parts), self.out / "failed.parquet", *failed):
             file.remove()
 
     # ---- pieces and tables

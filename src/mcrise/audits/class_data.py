@@ -28,6 +28,7 @@ class AuditInfo:
     labels: tuple[str, ...] = ()  # of classes; empty where the model has none
     zones: tuple[str, ...] = ()  # names
     basics: tuple[str, ...] = ()  # names of the basic colors
+    traits: tuple[tuple[str, str, str], ...] = ()  # given to other classes: name, kind, phrase
     data: str = ""  # the collection, as it was given
     model: str = ""  # its name
     identity: str = ""  # which model it is

@@ -42,6 +42,7 @@ from .stats import (
     threshold,
     z_maps,
 )
+from .suspects import SuspectSearch
 
 LEAST_OWN = 0.03  # of the pixels, two cells of 64: what is smaller is told by what is around it
 FEWEST_OWN = 3  # images must have it, for a row of the table
@@ -119,6 +120,7 @@ class AuditStats(ArrayEq):
     classes: tuple[ClassStats, ...]  # in the order they came
     overall: ClassStats  # over all images; it has no findings
     threshold: float  # of |z|: chance exceeds it in one audit of twenty; NaN: no class has enough
+    search: SuspectSearch | None = None  # for suspects; None: there was none
 
     def to_json(self) -> dict[str, Any]:
         return {one.name: to_jsonable(getattr(self, one.name)) for one in fields(self)}
@@ -129,7 +131,8 @@ class AuditStats(ArrayEq):
         classes = tuple(map(ClassStats.from_json, data["classes"]))
         if not classes or len({one.target for one in classes}) < len(classes):
             raise ValueError(f"it has {len(classes)} classes, but each once and one at least")
-        return cls(classes, ClassStats.from_json(data["overall"]), limit)
+        search = data["search"] and SuspectSearch.from_json(data["search"])
+        return cls(classes, ClassStats.from_json(data["overall"]), limit, search)
 
 
 def write_stats(folder: Storage, stats: AuditStats) -> None:

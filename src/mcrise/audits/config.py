@@ -14,15 +14,26 @@ from ..batch.work import BatchConfig, Worker, read_image
 from ..config import FIRST_TRY, RunConfig
 from ..errors import InputError, McriseError
 from ..explanation import Explanation
+from ..images import View
 from ..mask_prob import settle, standing
 from ..model_calls import buffer_of, chunk_scores
 from ..models.model import Model
 from ..sampling import begin
 from .class_data import RASTER
-from .measure import POOLED, ImageMeasurement, Repainted, Task, measure_image, repaint
+from .measure import (
+    POOLED,
+    ImageMeasurement,
+    Repainted,
+    Task,
+    measure_image,
+    object_share,
+    repaint,
+)
+from .transplants import Outcome, Trait, receive, traits
 from .zones import NINTHS, Zone
 
-N_MASKS = 512
+N_MASKS = 128  # figures of classes gain more by images than by masks
+MOST_DONORS = 256  # views that a worker keeps
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,11 @@ class AuditConfig(BatchConfig):
         seed = int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
         return replace(self.run, seed=seed, target=target)
 
+    @property
+    def traits(self) -> list[Trait]:
+        """What images of other classes are given."""
+        return traits(self.zones, any(zone.needs_object for zone in self.zones))
+
     def worker(self, model: Model) -> "AuditWorker":
         return AuditWorker(model, self)
 
@@ -77,13 +93,33 @@ class AuditWorker(Worker):
     def __init__(self, model: Model, config: AuditConfig) -> None:
         super().__init__(model)
         self.config = config
+        self.donors: dict[int, tuple[View, NDArray[np.float64] | None]] = {}
 
-    def do(self, task: Task) -> ImageMeasurement | Repainted:
+    def do(self, task: Task) -> ImageMeasurement | Repainted | list[Outcome]:
         view, given = self.view(task.example.path), self.config
         run = given.run_of(task.example.name, task.truth)
-        if task.confirmations is not None:
+        if task.stage == "measure":
+            return measure_image(view, self.model, run, given.zones, task, given.keep_records)
+        if task.stage == "confirm":
             return repaint(view, self.model, run, task)
-        return measure_image(view, self.model, run, given.zones, task, given.keep_records)
+        return self.receive(view, task)
+
+    def receive(self, view: View, task: Task) -> list[Outcome]:
+        """Give an image what its task says, of donors that are read once."""
+        donors = {}
+        for number, example in task.donors:
+            if number not in self.donors:
+                if len(self.donors) >= MOST_DONORS:
+                    self.donors.clear()
+                donor = self.view(example.path)
+                self.donors[number] = donor, object_share(example, donor)
+            donors[number] = self.donors[number]
+        objects = {number: share for number, (_, share) in donors.items()}
+        objects[-1] = object_share(task.example, view)
+        views = {number: donor for number, (donor, _) in donors.items()}
+        size = self.config.run.batch_size
+        assert size != "auto"  # an AuditConfig refuses it
+        return receive(view, views, objects, self.model, self.config.traits, task.transplants, size)
 
 
 # ---- one mask_prob for all images

@@ -27,7 +27,7 @@ from .class_findings import (
     names,
     too_few,
 )
-from .class_stats import joined, read_stats, without_maps
+from .class_stats import AuditStats, joined, read_stats, without_maps
 from .confirmation import SAME
 from .mean_maps import class_maps
 from .paired_stats import Change, accuracy, flips_change, mean_change, rate, share_change
@@ -75,6 +75,7 @@ class Difference(ArrayEq):
     threshold: float  # of |z|
     before: str  # which model it was
     after: str
+    suspects: tuple[str, ...] = ()  # sentences on those that are new or gone, new ones first
 
     def changed(self) -> list[ClassChange]:
         """Classes whose maps differ beyond chance, most first."""
@@ -89,6 +90,7 @@ class Difference(ArrayEq):
             f"From {self.before} to {self.after}, {whole.n:,} images, each with itself"
             f"{left * bool(whole.n_left_out)}:"
         ]
+        out += [f"- {line}" for line in self.suspects]
         told = [
             f"- {finding_sentence(finding, one.label, info)}"
             for one in self.changed()
@@ -135,10 +137,21 @@ class Difference(ArrayEq):
             "before": self.before,
             "after": self.after,
             "threshold": to_jsonable(self.threshold),
+            "suspects": list(self.suspects),
             "classes": [
                 to_jsonable(replace(one, maps=())) for one in (*self.classes, self.overall)
             ],
         }
+
+
+def suspect_changes(before: AuditStats, after: AuditStats) -> tuple[str, ...]:
+    """Suspects that are new or gone, the strongest first; a trait may have another name now."""
+    old, new = ({} if one.search is None else {s.target: s for s in one.search.suspects}
+                for one in (before, after))  # fmt: skip
+    ranked = sorted({**old, **new}.values(), key=lambda one: -one.strength)
+    came = [f"New suspect: {one.headline}." for one in ranked if one.target not in old]
+    gone = [f"No longer a suspect: {one.headline}." for one in ranked if one.target not in new]
+    return (*came, *gone)
 
 
 NAMES = {
@@ -191,7 +204,8 @@ def compared(before: Storage, after: Storage) -> Difference:
     made: list[ClassChange] = []
     largest = np.zeros(0)
     tested: list[FloatArray] = []  # |z| (K, R, R) of each difference, by the test that finds most
-    limits = [read_stats(folder).threshold for folder in (before, after)]
+    stats = [read_stats(folder) for folder in (before, after)]
+    limits = [one.threshold for one in stats]
     numbers: tuple[list[ClassData], list[ClassData]] = ([], [])
     for target in sorted({*class_numbers(before)} & {*class_numbers(after)}):
         pair = paired(read_class(before, target), read_class(after, target))
@@ -231,8 +245,8 @@ def compared(before: Storage, after: Storage) -> Difference:
     overall = change_of(joined(numbers[0]), joined(numbers[1]), info, "all classes")
     n_there = sum(len(read_class(before, target)) for target in class_numbers(before))
     overall = replace(overall, n_left_out=n_there - overall.n)
-    models = (read_asked(folder).title for folder in (before, after))
-    return Difference(tuple(made), overall, limit, *models)
+    old, new = (read_asked(folder).title for folder in (before, after))
+    return Difference(tuple(made), overall, limit, old, new, suspect_changes(*stats))
 
 
 def check_alike(before: Storage, after: Storage) -> None:

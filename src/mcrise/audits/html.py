@@ -26,13 +26,23 @@ from .class_stats import ALL, AuditStats, ClassStats, read_stats
 from .mean_maps import class_maps
 from .schema import reporting_damage
 from .stats import Estimate
+from .suspects import read_outcomes, rows_of
 from .tables import read_asked, read_rows, read_thumbnails
-from .text import five_sentences, images, mistakes_by_kind, own_color
+from .text import (
+    MOST_NAMED,
+    five_sentences,
+    images,
+    mistakes_by_kind,
+    not_tested,
+    own_color,
+    verdict,
+)
 from .zones import OUTER
 
 FILE = "audit.html"
 MOST_PICTURES = 600  # of images, over all classes
 MOST_EXAMPLES = 8  # of a class
+MOST_PAIRS = 3  # examples of a suspect
 MOST_DRAWN = 400  # classes whose maps are drawn
 COLUMNS = ("image", "name", "truth", "label", "predicted", "predicted_label", "correction_sentence")
 ASSETS = assets(["style.css", "audit.css"], ["audit.js"])
@@ -90,6 +100,9 @@ def page_of(folder: Storage, info: AuditInfo, stats: AuditStats, link: Link) -> 
         data=info.data.rpartition("/")[2],
         info=info,
         stats=stats,
+        verdict=verdict(stats.search) if stats.search else "",
+        not_tested=not_tested(stats) if stats.search else "",
+        suspects=shown_suspects(folder, info, stats, link),
         sentences=five_sentences(info, stats),
         heads=heads,
         rows=[class_row(one, outer) for one in (*stats.classes, stats.overall)],
@@ -104,6 +117,45 @@ def page_of(folder: Storage, info: AuditInfo, stats: AuditStats, link: Link) -> 
         images=images,
         outline=outline,
     )
+
+
+def shown_suspects(
+    folder: Storage, info: AuditInfo, stats: AuditStats, link: Link
+) -> list[dict[str, Any]]:
+    """Each of the first suspects with images of other classes that became it."""
+    suspects = stats.search.suspects[:MOST_NAMED] if stats.search else ()
+    rows = [row for row in read_outcomes(folder) if row["role"] == "locate"] if suspects else []
+    found = []
+    for one in suspects:
+        some = [row for row in rows_of(one, rows) if row["predicted"] == one.target][:MOST_PAIRS]
+        names = [name for row in some for name in (row["donor"], row["image"])]
+        pictures = read_thumbnails(folder, names)
+        found.append(
+            {
+                "headline": one.headline,
+                "sentence": one.sentence.partition(". ")[2],
+                "label": one.label,
+                "examples": [
+                    {
+                        "donor": data_url(pictures.get(row["donor"], b""), "webp"),
+                        "receiver": data_url(pictures.get(row["image"], b""), "webp"),
+                        "picture": data_url(row["picture"] or b"", "webp"),
+                        "link": link(row["image"]),
+                        "score": f"{row['score']:.2f}",
+                        "outline": border(
+                            np.unpackbits(
+                                np.frombuffer(row["region"], np.uint8), count=info.raster**2
+                            ).reshape(info.raster, info.raster)
+                            > 0
+                        )
+                        if row["region"]
+                        else "",
+                    }
+                    for row in some
+                ],
+            }
+        )
+    return found
 
 
 def pale_words(stats: AuditStats) -> str:
@@ -207,6 +259,15 @@ def outline(region: NDArray[np.bool_]) -> str:
             f"M{start} {row}h{end - start}v1h{start - end}z"
             for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
         ]
+    return "".join(marks)
+
+
+def border(region: NDArray[np.bool_]) -> str:
+    """The line around a region, as a path of an SVG."""
+    padded = np.pad(region, 1)
+    across, down = np.nonzero(np.diff(padded, axis=0)), np.nonzero(np.diff(padded, axis=1))
+    marks = [f"M{c - 1} {r}h1" for r, c in zip(*(one.tolist() for one in across), strict=True)]
+    marks += [f"M{c} {r - 1}v1" for r, c in zip(*(one.tolist() for one in down), strict=True)]
     return "".join(marks)
 
 

@@ -23,7 +23,7 @@ from ..estimators.lattice import raster_of
 from ..explanation import Explanation
 from ..explanation_file import explanation_bytes
 from ..fills import Gray, Hue
-from ..images import View, thumbnail, unit_float, whole_pixels
+from ..images import View, thumbnail, unit_float
 from ..interpretation.findings import Finding, Findings, Trial
 from ..interpretation.repaints import Repaint, Stroke, own_mean
 from ..interpretation.search import Effort, search
@@ -35,6 +35,7 @@ from ..sampling import last, run
 from .class_data import RASTER
 from .color_names import BASICS, basic_colors
 from .confirmation import ConfirmationTask
+from .transplants import N_RUNNERS_UP, Transplant, as_given
 from .zones import Zone, box_share, mask_share, onto_raster, outer_part, zone_shares
 
 POOLED = "centered"  # linear: maps of few masks are noisy, but their mean is not biased
@@ -66,16 +67,19 @@ KINDS = {  # what a claim makes a finding, the most telling first
 
 @dataclass(frozen=True)
 class Task:
-    """Measure an image, or repaint it to try what was found in others of its class."""
+    """Measure an image, repaint what was found in others of its class, or give it transplants."""
 
     image: int  # its number in the audit
     example: Example
     truth: int | None
-    confirmations: tuple[ConfirmationTask, ...] | None = None  # None: measure it
+    stage: str = "measure"  # or confirm, screen, give, locate
+    confirmations: tuple[ConfirmationTask, ...] = ()
+    transplants: tuple[Transplant, ...] = ()
+    donors: tuple[tuple[int, Example], ...] = ()  # with their numbers in the audit
 
     @property
-    def key(self) -> tuple[int, bool]:
-        return self.image, self.confirmations is None
+    def key(self) -> tuple[int, str]:
+        return self.image, self.stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +130,7 @@ def measure_image(
         "predicted": predicted,
         "score": float(explanation.untouched[target]),
         "predicted_score": float(explanation.untouched[predicted]),
+        "runners_up": runners_up(explanation.untouched, target),
         "n_masks": explanation.n_masks,
         "n_targets": len(targets),
         **predictions_in_other_light(view, model),
@@ -256,9 +261,10 @@ def paint_background(
     return scores[:, target].astype(np.float64), scores.argmax(axis=1)
 
 
-def as_given(image: NDArray[np.float32], view: View) -> NDArray[Any]:
-    """A picture in 0..1 in the dtype of the view."""
-    return whole_pixels(image) if view.pixels.dtype == np.uint8 else image
+def runners_up(scores: NDArray[np.float32], target: int) -> list[int]:
+    """The classes that the model would say instead, the likeliest first; -1: there is none."""
+    order = [int(c) for c in np.argsort(-scores, kind="stable")[: N_RUNNERS_UP + 1] if c != target]
+    return (order + N_RUNNERS_UP * [-1])[:N_RUNNERS_UP]
 
 
 def counterfactual_facts(explanation: Explanation, found: Findings) -> dict[str, Any]:
@@ -362,7 +368,7 @@ class Repainted:
 
 def repaint(view: View, model: Model, run_config: RunConfig, task: Task) -> Repainted:
     """Paint regions of the raster, and the same patch elsewhere."""
-    confirmations = task.confirmations or ()
+    confirmations = task.confirmations
     target, plan = confirmations[0].target, run_config.plan(view.pixels)
     repaints = [
         Repaint((Stroke(enlarged(region, plan.size), plan.fills[one.fill]),), soft=True)

@@ -14,11 +14,12 @@ from typing import Any, Literal
 from ..batch.storage import Storage
 from ..errors import InputError
 from .class_data import AuditInfo
-from .class_stats import AuditStats, ClassStats, read_stats
+from .class_stats import ALL, AuditStats, ClassStats, read_stats
 from .diff import ClassChange, compare_audits, place_name
 from .paired_stats import Change
 from .rules import ALL_IMAGES, MEASURES, Rule, index_of, refuse_unknown
 from .stats import Estimate, bonferroni, share_ends
+from .suspects import SuspectSearch
 from .tables import read_asked
 
 State = Literal["holds", "violated", "undecided"]
@@ -30,6 +31,7 @@ SHARES = (
     "accuracy_hue120",
     "accuracy_hue240",
     "background_flip_rate",
+    "taken_for",
 )  # of images
 
 NO_TRUTH, NO_SIGNAL = "is not known, since no truth is", "cannot be told from noise"
@@ -42,6 +44,8 @@ MISSING = {  # why there may be none
     "accuracy_hue120": "is not known",
     "accuracy_hue240": "is not known",
     "background_flip_rate": "is not known, since nothing lies outside",
+    "suspect": "is not known, since the class has too few images to be given to others",
+    "taken_for": "is not known, since the class has too few images to be given to others",
 }
 
 
@@ -168,7 +172,7 @@ def rows_of(
             if one is None:
                 yield Row(label, noun, None, "there are no images of it")
                 continue
-            estimate, verb, effect = figure_of(rule, fill, one), "is", None
+            estimate, verb, effect = figure_of(rule, fill, one, stats.search), "is", None
             if rule.change:
                 both = changes.get(one.target)
                 if both and both.n_left_out:
@@ -182,7 +186,11 @@ def rows_of(
             yield Row(label, f"{noun} {verb}", estimate, f"{noun} {MISSING[rule.measure]}", effect)
 
 
-def figure_of(rule: Rule, fill: str, one: ClassStats) -> Estimate | None:
+def figure_of(
+    rule: Rule, fill: str, one: ClassStats, search: SuspectSearch | None
+) -> Estimate | None:
+    if rule.measure in ("suspect", "taken_for"):
+        return suspicion(rule, one, search)
     if rule.measure == "zone_share":
         return one.zones.get(rule.zone or "")
     if rule.measure == "zone_effect":
@@ -191,6 +199,20 @@ def figure_of(rule: Rule, fill: str, one: ClassStats) -> Estimate | None:
         return one.background.flip_rate if one.background else None
     found: Estimate | None = getattr(one, rule.measure)
     return found
+
+
+def suspicion(rule: Rule, one: ClassStats, search: SuspectSearch | None) -> Estimate | None:
+    """Of a class, or of all: how many suspects there are, or the largest share taken for one."""
+    if search is None or not search.taken_for:
+        return None
+    known = search.taken_for if one.target == ALL else {str(one.target): None}
+    shares = [search.taken_for[c] for c in known if c in search.taken_for]
+    if not shares:
+        return None
+    if rule.measure == "taken_for":
+        return max(shares, key=lambda share: share.low)
+    n = sum(str(suspect.target) in known for suspect in search.suspects)
+    return Estimate(n, n, n, sum(share.n for share in shares))
 
 
 def changed(rule: Rule, fill: str, one: ClassChange | None) -> Change | None:

@@ -14,6 +14,7 @@ change = true                      # by how much it differs from `against`, imag
 """
 
 import difflib
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from .._util.validation import toml
 from ..errors import InputError
 from ..interpretation.claims import join
 from .class_data import AuditInfo
+from .class_stats import AuditStats
 
 ALL_IMAGES = "all"
 LARGEST = sys.float_info.max
@@ -39,6 +41,8 @@ MEASURES = {  # what they are called in a sentence
     "accuracy_hue120": "the share decided rightly with hues turned by 120 degrees",
     "accuracy_hue240": "the share decided rightly with hues turned by 240 degrees",
     "background_flip_rate": "the share of decisions that painting all of what lies outside changes",
+    "suspect": "the number of suspects",
+    "taken_for": "the share of other images that its strongest trait turns into it",
 }
 
 
@@ -127,11 +131,39 @@ def read_rule(row: Mapping[str, Any], number: int) -> Rule:
     if ("zone" in row) != measure.startswith("zone"):
         told = "needs a zone" if measure.startswith("zone") else "is of no zone"
         raise InputError(f"{title}: {measure} {told}.")
+    if row.get("change") and measure in ("suspect", "taken_for"):
+        raise InputError(f"{title}: {measure} has no change: compare suspects by `mcrise diff`.")
     if "fill" in row and measure != "zone_effect":
         raise InputError(f"{title}: only zone_effect is of a fill, but the measure is {measure}.")
     given = {key: value for key, value in row.items() if key != "class"}
     classes = row.get("class", [])
     return Rule(number, classes=tuple(classes if isinstance(classes, list) else [classes]), **given)
+
+
+def suggested_rules(stats: AuditStats) -> str:
+    """Rules to begin with, as TOML: no suspect, and no worse than this audit."""
+    rules = """# What the model must show before it is released: mcrise check AUDIT --rules FILE
+
+[[rule]]
+name = "no class follows something beside its object"
+measure = "suspect"
+at_most = 0
+
+[[rule]]
+name = "nothing of a class turns half of the other images into it"
+measure = "taken_for"
+at_most = 0.5
+"""
+    right = stats.overall.accuracy
+    if right is None or not right.low > 0:
+        return rules
+    return f"""{rules}
+[[rule]]
+name = "it is right as often as now"
+measure = "accuracy"
+class = "all"
+at_least = {math.floor(100 * right.low) / 100}
+"""
 
 
 def unknown(what: str, given: object, known: Any) -> str:

@@ -19,6 +19,7 @@ from .class_data import BoolArray, FloatArray, IntArray
 
 FloatPair = tuple[float, float]
 CONFIDENCE = 0.95
+ALL_ALIKE = 4  # pairs without a miss count as so many times the fewest that they may be
 FLOATS = (-1e300, 1e300)
 N_FLIPS = 1000
 FLIPS_AT_ONCE = 50
@@ -119,6 +120,34 @@ def share(hits: BoolArray, group: IntArray) -> Estimate | None:
         # How groups vary is known from few of them; but none varies more than images all alike.
         size = max(size * (t_quantile(10**6) / t_quantile(alike - 1)) ** 2, alike)
     return Estimate(value, *share_ends(value, size), n, n_groups)
+
+
+def crossed_share(hits: BoolArray, donor: IntArray, receiver: IntArray) -> Estimate | None:
+    """The share of pairs (n,) that are hits, where pairs have donors or receivers in common.
+
+    A donor that works makes all its pairs hits, and so may a receiver. The variance of the share is
+    that over donors plus that over receivers, less that of single pairs (Cameron, Gelbach and
+    Miller). The interval is that of as many independent pairs as have this variance.
+    """
+    n = len(hits)
+    if not n:
+        return None
+    value, both = float(hits.mean()), donor * (int(receiver.max()) + 1) + receiver
+    alike = [groups_as_one(group) for group in (donor, receiver)]
+    least = 1 / (1 / alike[0] + 1 / alike[1])  # if donors and receivers alone decided
+    if min(alike) < 1.5:
+        return Estimate(value, math.nan, math.nan, n, int(min(alike)))
+    rest = hits - value
+    over = [
+        np.square(by_group(rest, group)).sum() * size / (size - 1)
+        for group, size in ((donor, alike[0]), (receiver, alike[1]), (both, float(n)))
+    ]
+    variance = max(over[0] + over[1] - over[2], over[2]) / n**2
+    size = ALL_ALIKE * least
+    if variance > 0:  # it is known from few donors or receivers
+        size = value * (1 - value) / variance * t_quantile(10**6) / t_quantile(min(alike) - 1)
+    size = float(np.clip(size, min(least, n), n))
+    return Estimate(value, *share_ends(value, size), n, len(np.unique(receiver)))
 
 
 def share_ends(value: float, n: float) -> FloatPair:

@@ -22,7 +22,7 @@ from .class_data import STORED, AuditInfo, ClassData, Column
 from .confirmation import ConfirmationAnswer, ConfirmationAnswers
 from .schema import reporting_damage
 
-FORMAT = 3  # of the folder; raised when an older mcrise could misread a newer one
+FORMAT = 4  # of the folder; raised when an older mcrise could misread a newer one
 NOTE = "audit.json"
 PART = 256  # images
 
@@ -31,6 +31,7 @@ IMAGES = {
     "label": "string",
     "predicted_label": "string",
     "predicted_score": "float64",
+    "runners_up": "list<int64>",  # what the model would say instead, likeliest first
     "counterfactual_share": "float64",
     "counterfactual_to": "int64",
     "counterfactual_sentence": "string",
@@ -75,9 +76,27 @@ ATTEMPTS = {
     "prediction_before": "int64",
     "controls": "list<float64>",
 }
+TRANSPLANTS = {
+    "image": "int64",  # that received it
+    "donor": "int64",
+    "suspect": "int64",  # the class that it may give away
+    "trait": "string",
+    "role": "string",  # screen, given, control, taken, locate
+    "near": "bool_",  # the receiver's class is one of the nearest
+    "predicted": "int64",
+    "score": "float64",  # of the suspect
+    "region": "binary",  # of the raster, a bit for each place: what was located
+    "picture": "binary",  # WebP, of the receiver with what was located
+}
 FAILED = {"image": "int64", "name": "string", "error": "string"}
 
-TABLES = {"images": IMAGES, "findings": FINDINGS, "maps": MAPS, "attempts": ATTEMPTS}
+TABLES = {
+    "images": IMAGES,
+    "findings": FINDINGS,
+    "maps": MAPS,
+    "attempts": ATTEMPTS,
+    "transplants": TRANSPLANTS,
+}
 
 
 # ---- reading
@@ -109,6 +128,7 @@ def read_asked(folder: Storage) -> AuditInfo:
             labels=validation.texts(note["labels"] or []),
             zones=validation.texts([zone[0] for zone in settings["zones"]]),
             basics=validation.texts(note["basics"]),
+            traits=tuple(trait_of(one) for one in note["traits"]),
             data=validation.text(note["data"]),
             model=validation.text(note["name"]),
             identity=validation.text(note["model"]),
@@ -123,6 +143,11 @@ def read_asked(folder: Storage) -> AuditInfo:
             n_images=len(read_names(note)),
             version=validation.text(note["mcrise"]),
         )
+
+
+def trait_of(one: Any) -> tuple[str, str, str]:
+    name, kind, phrase = validation.texts(one)
+    return name, kind, phrase
 
 
 def read_names(note: Any) -> list[str]:

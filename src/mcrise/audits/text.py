@@ -1,4 +1,4 @@
-"""Sentences: an audit in words. The first five are what a release meeting needs.
+"""Sentences: an audit in words. The verdict and the suspects are what a release meeting needs.
 
 Each says a number, its 95 % interval and how many images are behind it, and stays true where there
 is nothing to say: no truths, one class, no findings.
@@ -13,9 +13,10 @@ from .class_findings import ClassFinding
 from .class_stats import AuditStats, ClassStats
 from .outliers import FEWEST as FEWEST_ALIKE
 from .stats import Estimate, bonferroni
+from .suspects import SuspectSearch
 from .zones import OUTER
 
-MOST_NAMED = 3  # classes in a sentence
+MOST_NAMED = 3  # classes in a sentence, suspects on the first page
 OUTSIDE = {"background": "outside of the object", "rim": "in the rim of the image"}
 
 Get = Callable[[ClassStats], Estimate | None]
@@ -26,9 +27,13 @@ def summary(info: AuditInfo, stats: AuditStats) -> list[str]:
     return [
         "# Audit",
         "",
-        *(f"{n}. {markdown(line)}" for n, line in enumerate(five_sentences(info, stats), 1)),
+        *map(markdown, first_page(stats)),
         "",
         *class_table(stats),
+        "",
+        "## All figures",
+        "",
+        *(f"{n}. {markdown(line)}" for n, line in enumerate(five_sentences(info, stats), 1)),
         "",
         *class_details(stats),
         *map(markdown, remarks(info, stats)),
@@ -43,6 +48,49 @@ def five_sentences(info: AuditInfo, stats: AuditStats) -> list[str]:
         findings(info, stats),
         oddities(stats),
     ]
+
+
+# ---- suspects
+
+
+def first_page(stats: AuditStats) -> list[str]:
+    """The verdict, the first suspects, and what was not tested."""
+    if stats.search is None:
+        return []
+    suspects = stats.search.suspects
+    left = len(suspects) - MOST_NAMED
+    lines = [verdict(stats.search)]
+    lines += [f"{n}. {one.sentence}" for n, one in enumerate(suspects[:MOST_NAMED], start=1)]
+    lines += [f"{left} more suspects are in summary.json."] if left > 0 else []
+    return [*lines, not_tested(stats)]
+
+
+def verdict(search: SuspectSearch) -> str:
+    """One line: what the model follows that it should not."""
+    if search.reason:
+        return f"Suspects were not looked for: {search.reason}."
+    if search.suspects:
+        n, first = len(search.suspects), [one.headline for one in search.suspects[:MOST_NAMED]]
+        more = "; and others" if n > MOST_NAMED else ""
+        return f"{n} suspect{'s' * (n > 1)}: {'; '.join(first)}{more}."
+    return (
+        f"No suspect found: {search.n_traits} traits of each of {classes(search.n_classes)} were "
+        "given to images of other classes. A trait that takes over "
+        f"{100 * search.sees:.0f}% of them would have been seen."
+    )
+
+
+def not_tested(stats: AuditStats) -> str:
+    """What the verdict does not speak of."""
+    assert stats.search is not None
+    untried = len(stats.classes) - stats.search.n_classes
+    which = (
+        f"{classes(untried)} with too few images, " if untried and not stats.search.reason else ""
+    )
+    return (
+        f"Not tested: {which}what lies on the object itself, and cues that only work together "
+        "with it."
+    )
 
 
 # ---- the five

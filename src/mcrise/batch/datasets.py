@@ -17,6 +17,7 @@ import numpy as np
 
 from .._util.files import outside_results
 from ..errors import InputError
+from ..sources import SUFFIXES
 from .storage import Storage
 
 SPLIT = "test"  # unless another is asked for
@@ -24,7 +25,6 @@ Box = tuple[float, float, float, float]  # top, left, bottom, right, in pixels o
 BOX = ("y1", "x1", "y2", "x2")  # its columns in a CSV
 GTSRB_BOX = ("Roi.Y1", "Roi.X1", "Roi.Y2", "Roi.X2")  # the last row and column included
 PATHS = ("path", "image", "file", "filename")  # what may head the column of paths
-SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ def open_dataset(
     together, and `masks` a folder with pictures of the same names, black but for the object.
     """
     try:
-        examples = read_dataset(Storage(where), split, group)
+        examples = _read_dataset(Storage(where), split, group)
         if masks is not None:
-            examples = with_masks(examples, Storage(masks))
+            examples = _with_masks(examples, Storage(masks))
     except OSError as error:
         raise InputError(
             f"{where} cannot be read ({error.strerror or error}): give a folder of images, GTSRB "
@@ -69,29 +69,29 @@ def open_dataset(
     return sorted(examples, key=lambda example: example.name)
 
 
-def read_dataset(storage: Storage, split: str, group: str | None) -> list[Example]:
+def _read_dataset(storage: Storage, split: str, group: str | None) -> list[Example]:
     if not storage.exists():
         raise InputError(
             f"There is no {storage.path}: give a folder of images, GTSRB or a CSV file."
         )
     if storage.is_file():
-        return read_csv(storage, group)
+        return _read_csv(storage, group)
     if group is not None:
         raise InputError(
             f"The group is the column {group!r}, but {storage.path} is no table: give a CSV file "
             "with that column, or leave --group out (GTSRB's tracks are groups by themselves)."
         )
-    if (root := gtsrb_root(storage)) is not None:
+    if (root := _gtsrb_root(storage)) is not None:
         return gtsrb(root, split)
     inside = storage / split
     if inside.is_folder():
-        return read_folder(inside)
+        return _read_folder(inside)
     if split != SPLIT:
         raise InputError(
             f"{storage.path} has no subfolder {split}: give the --split it has, or none for all of "
             "its images."
         )
-    return read_folder(storage)
+    return _read_folder(storage)
 
 
 # ---- which of them
@@ -126,7 +126,7 @@ def sample_of_each(examples: Sequence[Example], most: int | None, seed: int) -> 
 # ---- the German Traffic Sign Recognition Benchmark in its official layout
 
 
-def gtsrb_root(storage: Storage) -> Storage | None:
+def _gtsrb_root(storage: Storage) -> Storage | None:
     """GTSRB/ itself, in the folder given or above it."""
     for root in (storage, storage / "GTSRB"):
         if (root / "Final_Test").is_folder() or (root / "Final_Training").is_folder():
@@ -137,7 +137,7 @@ def gtsrb_root(storage: Storage) -> Storage | None:
 def gtsrb(where: Path | str | Storage, split: str = SPLIT) -> list[Example]:
     """`where` is GTSRB/ or the folder above it; the split is `train` or `test`."""
     given = where if isinstance(where, Storage) else Storage(where)
-    root = gtsrb_root(given) or given
+    root = _gtsrb_root(given) or given
     test = root / "Final_Test"
     if split == "train":
         tables = (root / "Final_Training" / "Images").find("*/GT-*.csv")
@@ -157,11 +157,11 @@ def gtsrb(where: Path | str | Storage, split: str = SPLIT) -> list[Example]:
     return [
         example
         for table in tables
-        for example in read_gtsrb_table(root, table, None if split == "train" else test / "Images")
+        for example in _read_gtsrb_table(root, table, None if split == "train" else test / "Images")
     ]
 
 
-def read_gtsrb_table(root: Storage, table: Storage, tests: Storage | None) -> list[Example]:
+def _read_gtsrb_table(root: Storage, table: Storage, tests: Storage | None) -> list[Example]:
     """`tests` is where the test images are; those for training lie beside their table."""
     images = tests or table.parent
     try:
@@ -172,7 +172,7 @@ def read_gtsrb_table(root: Storage, table: Storage, tests: Storage | None) -> li
                 path.relative_to(root),
                 str(int(row["ClassId"])),
                 group=f"{images.name}/{path.name.partition('_')[0]}" if tests is None else None,
-                box=gtsrb_box(row),
+                box=_gtsrb_box(row),
             )
             for row in rows
             for path in [images / row["Filename"]]
@@ -184,7 +184,7 @@ def read_gtsrb_table(root: Storage, table: Storage, tests: Storage | None) -> li
         ) from None
 
 
-def gtsrb_box(row: dict[str, str]) -> Box | None:
+def _gtsrb_box(row: dict[str, str]) -> Box | None:
     if not all(row.get(column) for column in GTSRB_BOX):
         return None
     top, left, last_row, last_column = (float(row[column]) for column in GTSRB_BOX)
@@ -194,7 +194,7 @@ def gtsrb_box(row: dict[str, str]) -> Box | None:
 # ---- folders and tables
 
 
-def read_folder(storage: Storage) -> list[Example]:
+def _read_folder(storage: Storage) -> list[Example]:
     """All images below a folder; a subfolder, as of ImageNet, may name the class.
 
     Hidden files, runs, studies and audits that lie there are not among them.
@@ -221,7 +221,7 @@ def read_folder(storage: Storage) -> list[Example]:
     return examples
 
 
-def read_csv(storage: Storage, group: str | None = None) -> list[Example]:
+def _read_csv(storage: Storage, group: str | None = None) -> list[Example]:
     """Lines of path and, if known, label; paths are relative to the table's folder.
 
     Where the first line names the columns, `label`, `group`, `mask` and x1, y1, x2, y2 may be
@@ -251,23 +251,23 @@ def read_csv(storage: Storage, group: str | None = None) -> list[Example]:
         {name: cell.strip() for name, cell in zip(head, row, strict=False) if cell.strip()}
         for row in rows
     ]
-    return [read_line(storage, line, group or "group") for line in cells]
+    return [_read_line(storage, line, group or "group") for line in cells]
 
 
-def read_line(storage: Storage, line: dict[str, str], group: str) -> Example:
+def _read_line(storage: Storage, line: dict[str, str], group: str) -> Example:
     """One image of a table, from its cells that are not empty."""
     name = line.get("path", "").replace(os.sep, "/")
     return Example(
-        listed(storage, name).path,
+        _listed(storage, name).path,
         name,
         line.get("label"),
         group=line.get(group),
-        box=read_box(storage, name, line),
-        mask=listed(storage, line["mask"]).path if "mask" in line else None,
+        box=_read_box(storage, name, line),
+        mask=_listed(storage, line["mask"]).path if "mask" in line else None,
     )
 
 
-def listed(storage: Storage, name: str) -> Storage:
+def _listed(storage: Storage, name: str) -> Storage:
     path = storage.parent / name
     if not path.remote and not path.is_file():  # of an object store, workers will tell
         raise InputError(
@@ -277,7 +277,7 @@ def listed(storage: Storage, name: str) -> Storage:
     return path
 
 
-def read_box(storage: Storage, name: str, line: dict[str, str]) -> Box | None:
+def _read_box(storage: Storage, name: str, line: dict[str, str]) -> Box | None:
     given = [line[column] for column in BOX if column in line]
     if not given:
         return None
@@ -291,7 +291,7 @@ def read_box(storage: Storage, name: str, line: dict[str, str]) -> Box | None:
     return top, left, bottom, right
 
 
-def with_masks(examples: Sequence[Example], folder: Storage) -> list[Example]:
+def _with_masks(examples: Sequence[Example], folder: Storage) -> list[Example]:
     """Examples with the masks of a folder: of the same name but for the suffix."""
     known = {file.relative_to(folder).rpartition(".")[0]: file.path for file in folder.files()}
     found = [

@@ -16,15 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+from .._util.text import with_article
 from .._util.threads import n_cores
+from ..config import RunConfig, RunKeywords
 from ..errors import InputError, ModelError
-from ..models import load_model
+from ..models import ModelSettings, load_model
 from ..models.model import Model
+from ..models.settings import check_keywords
 from ..output.progress import ProgressState, show_progress
 from .datasets import Example, truth_of
 from .folder import STATUS, FolderLock, json_line, write
 from .storage import Storage
-from .work import BatchConfig, Failure, Task, read_image
+from .work import BatchConfig, Failure, Task, fill_names, read_image
 from .workers import (
     FAILED_STARTS,
     TIMEOUT,
@@ -196,18 +199,18 @@ def run(batch: B, pool: WorkerPool) -> Iterator[B]:
             if batch.complete:
                 break
             for worker, answer in pool.poll():
-                handle_result(batch, pool, worker, answer)
+                _handle_result(batch, pool, worker, answer)
             now = time.monotonic()
             for worker, assignment in list(pool.assignments.items()):
                 if assignment.task is not None and now - assignment.since > pool.timeout:
                     pool.kill_worker(worker)
                     late = WorkerDied(f"No answer within {pool.timeout:g} seconds.")
-                    handle_result(batch, pool, worker, late)
+                    _handle_result(batch, pool, worker, late)
             yield batch
         yield batch
 
 
-def handle_result(batch: "Batch[Any]", pool: WorkerPool, worker: int, answer: Any) -> None:
+def _handle_result(batch: "Batch[Any]", pool: WorkerPool, worker: int, answer: Any) -> None:
     """Hand an answer to the batch, and replace a worker that died."""
     assignment = pool.assignments.pop(worker)
     task = assignment.task
@@ -262,6 +265,34 @@ class BatchOptions:
             raise InputError(f"{self.retries} retries were asked for, but 0 is the least.")
 
 
+class BatchSettings(RunKeywords, ModelSettings, total=False):
+    """What to paint and how often, what to know about the model, and the fields of BatchOptions."""
+
+    workers: int | None
+    ray: str | None
+    timeout: float
+    retries: int
+    keep_going: bool
+    retry_failed: bool
+    overwrite: bool
+
+
+def split_batch_settings(
+    settings: BatchSettings, function: str, others: Sequence[str], **defaults: Any
+) -> tuple[RunConfig, BatchOptions, dict[str, Any]]:
+    """What is about each run, about the work and about the model.
+
+    `others` are keywords in the signature of `function`, and `defaults` are its own of a run.
+    """
+    of_run, of_model = RunKeywords.__annotations__, ModelSettings.__annotations__
+    check_keywords(settings, function, [*others, *BatchSettings.__annotations__])
+    given: dict[str, Any] = dict(settings)
+    run = {**defaults, **{name: given.pop(name) for name in of_run if name in given}}
+    run |= {name: fill_names(run[name]) for name in ("fills", "colors") if run.get(name)}
+    model = {name: given.pop(name) for name in of_model if name in given}
+    return RunConfig.of(**run), BatchOptions(**given), model
+
+
 @dataclass(frozen=True)
 class BatchInput:
     """The images and the model of a batch, opened and checked."""
@@ -288,9 +319,8 @@ class BatchInput:
 
     def other_model(self, out: Storage, what: str, image: str) -> InputError:
         """The error for a folder whose model answered differently."""
-        article = "an" if what == "audit" else "a"
         return InputError(
-            f"{out.path} holds {article} {what} by another model of the name "
+            f"{out.path} holds {with_article(what)} by another model of the name "
             f"{self.model.identity!r}, which answers {image} differently, or the model answers at "
             "random: choose another --out, or --overwrite it."
         )

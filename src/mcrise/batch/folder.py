@@ -11,6 +11,7 @@ from typing import Any
 
 from .._util import validation
 from .._util.files import Lock, described, signature
+from .._util.text import with_article
 from ..errors import InputError, McriseError
 from .storage import Storage
 
@@ -32,9 +33,8 @@ class FolderLock:
                 self.signature = signature()
                 self.file.write(json.dumps(self.signature).encode())
             else:
-                article = "an" if what == "audit" else "a"
-                self.held = Lock(Path(self.file.path), f"{article} {what}")
-                self.signature = self.held.told
+                self.held = Lock(Path(self.file.path), with_article(what))
+                self.signature = self.held.signature
         except OSError as error:
             raise McriseError(
                 f"{out.path} cannot be written ({error.strerror or error}): choose another --out."
@@ -127,13 +127,13 @@ def read_status(out: Storage) -> dict[str, Any]:
     else:
         raise InputError(f"{out.path} holds no study and no audit: give the --out of one.")
     try:
-        return parse_status((out / STATUS).read_text())
+        return _parse_status((out / STATUS).read_text())
     except (OSError, ValueError, LookupError, RecursionError):
         return {"images": n_images, "done": 0, "failed": 0, "complete": False,
                 "images_per_second": None, "seconds_left": None, "written": None}  # fmt: skip
 
 
-def parse_status(text: str) -> dict[str, Any]:
+def _parse_status(text: str) -> dict[str, Any]:
     found = validation.table(json.loads(text))
     if not isinstance(found["complete"], bool):
         raise ValueError("complete is neither true nor false")

@@ -22,7 +22,7 @@ class RayPool(WorkerPool):
         timeout: float = TIMEOUT,
     ) -> None:
         super().__init__(timeout)
-        self.factory, self.ray = factory, connect(address)
+        self.factory, self.ray = factory, _connect(address)
         there = self.ray.cluster_resources()
         self.gpus = int(there.get("GPU", 0) > 0)
         self.n_workers = n_workers or int(there.get("GPU", 0) or there.get("CPU", 1))
@@ -70,12 +70,12 @@ class RayPool(WorkerPool):
         self.ray.shutdown()
 
 
-def connect(address: str | None) -> Any:
+def _connect(address: str | None) -> Any:
     """Join a cluster, or start one on this machine where no address is given."""
     try:
         import ray
     except ImportError:
-        raise McriseError("Ray is not installed: pip install 'mcrise[cluster]'.") from None
+        raise McriseError("Ray is not installed: pip install ray.") from None
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         if address and ":" in address:

@@ -97,6 +97,9 @@ class Storage:
         about = os.stat(self.path)
         return f"{about.st_size} {about.st_mtime_ns}"
 
+    def n_bytes(self) -> int:
+        return int(self.call("size")) if self.remote else os.stat(self.path).st_size
+
     def digest(self) -> str:
         return hashlib.sha256(self.read_bytes()).hexdigest()
 
@@ -129,7 +132,7 @@ class Storage:
             import fsspec
         except ImportError:
             raise InputError(
-                f"{self.path} is not on this machine: pip install 'mcrise[cluster]' to reach it."
+                f"{self.path} is not on this machine: pip install s3fs to reach it."
             ) from None
         try:
             system = fsspec.filesystem(self.path.partition("://")[0])

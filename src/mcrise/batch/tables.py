@@ -18,7 +18,7 @@ def check_packages(what: str, *packages: str) -> None:
     """Say what is missing before the work, not after it."""
     for package in ("pyarrow", *packages):
         if find_spec(package) is None:
-            raise InputError(f"{what} needs {package}: pip install 'mcrise[study]'.")
+            raise InputError(f"{what} needs {package}: pip install {package}.")
 
 
 def parquet(rows: Sequence[Row], columns: Columns) -> bytes:
@@ -26,7 +26,7 @@ def parquet(rows: Sequence[Row], columns: Columns) -> bytes:
     import pyarrow
     from pyarrow.parquet import write_table
 
-    schema = pyarrow.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
+    schema = pyarrow.schema([(name, _arrow_type(kind)) for name, kind in columns.items()])
     values = {name: [row.get(name) for row in rows] for name in columns}
     halves = [f"{name}.list.element" for name, kind in columns.items() if kind == "list<float32>"]
     plain = [name for name, kind in columns.items() if kind in ("string", "int64")]
@@ -56,16 +56,16 @@ def read_parquet(file: Storage, kinds: Columns, columns: Sequence[str] | None = 
         raise ValueError(f"{file.name} has {about.num_rows:,} rows of {n_bytes:,} bytes")
     for name in columns or kinds:
         found = opened.schema_arrow.field(name).type
-        if found != arrow_type(kinds[name]):
+        if found != _arrow_type(kinds[name]):
             raise ValueError(f"{name} of {file.name} is {found}")
     return opened.read(list(columns or kinds), use_threads=False)
 
 
-def arrow_type(kind: str) -> Any:
+def _arrow_type(kind: str) -> Any:
     import pyarrow
 
     if kind.startswith("list<"):
-        return pyarrow.list_(arrow_type(kind[5:-1]))
+        return pyarrow.list_(_arrow_type(kind[5:-1]))
     return getattr(pyarrow, kind)()
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from .._util.text import with_article
 from ..config import RunConfig
 from ..errors import InputError, McriseError, ModelError
 from ..images import View
@@ -108,11 +109,9 @@ class BatchConfig(ABC):
     run: RunConfig  # of each image
 
     def __post_init__(self) -> None:
-        run, article = self.run, "an" if self.what == "audit" else "a"
+        run, what = self.run, with_article(self.what)
         if not isinstance(run.fills, str):
-            raise InputError(
-                f"The fills of {article} {self.what} go by name, as in red,#0f0,blur:8: name them."
-            )
+            raise InputError(f"The fills of {what} go by name, as in red,#0f0,blur:8: name them.")
         if run.batch_size == "auto":
             raise InputError(
                 "The batch size is auto, but each worker would find another, and the tables would "
@@ -120,8 +119,7 @@ class BatchConfig(ABC):
             )
         if run.target is not None:
             raise InputError(
-                f"The target is {run.target!r}, but {article} {self.what} {self.target_rule}: "
-                "leave it out."
+                f"The target is {run.target!r}, but {what} {self.target_rule}: leave it out."
             )
 
     @property

@@ -172,7 +172,7 @@ class ProcessPool(WorkerPool):
         ours, theirs = spawn.Pipe()
         given = theirs, self.factory, os.environ.get(SAFE_PATH)
         process = spawn.Process(target=work_in_process, args=given, daemon=True)
-        with inherited({**ONE_THREAD, SAFE_PATH: "1"}), without_main():
+        with inherited({**ONE_THREAD, SAFE_PATH: "1"}), _without_main():
             process.start()
         theirs.close()
         self.pipes[worker], self.processes[worker] = ours, process
@@ -210,7 +210,7 @@ class ProcessPool(WorkerPool):
 
 
 @contextlib.contextmanager
-def without_main() -> Iterator[None]:
+def _without_main() -> Iterator[None]:
     """Hide the program that called: a new process would run it again, up to this call.
 
     Workers need nothing of it, and in a script without a guard they would die of it.

@@ -8,12 +8,13 @@ import importlib
 import os
 import signal
 import sys
+from textwrap import indent
 
 import click
 
 from .._version import VERSION
 from ..errors import InputError, McriseError
-from .output import echo, install_encoding_fallback, sentence
+from .output import as_options, echo, echo_text, install_encoding_fallback, sentence
 
 # The command draws files only, and matplotlib refuses to be imported at all where this names a
 # backend that it does not have.
@@ -22,6 +23,7 @@ os.environ["MPLBACKEND"] = "Agg"
 COMMANDS = {
     "demo": "Explain drawn traffic signs with the embedded model; write pictures and a report.",
     "explain": "Show which colors matter, and where, in IMAGE.",
+    "inspect": "Say what MODEL takes and gives, how it answers IMAGES, and what looks wrong.",
     "show": "Draw the maps and findings of a saved RUN again, without calling the model.",
     "compare": "Explain why one class won over another in RUN, and what would change the decision.",
     "whatif": "Repaint parts of the image of RUN and ask the model again.",
@@ -87,7 +89,9 @@ def main() -> None:
         readable(error).show()
         sys.exit(error.exit_code)
     except McriseError as error:
-        complain(str(error))
+        complain(as_options(str(error)))
+        for note in getattr(error, "__notes__", []):  # all that a framework had to say
+            echo_text(indent(as_options(note), "  "), err=True)
         sys.exit(2 if isinstance(error, InputError) else 1)
     except MemoryError as error:
         complain(f"Out of memory ({error}): give a smaller image or --size.")

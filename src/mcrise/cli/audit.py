@@ -6,9 +6,12 @@ from typing import Any
 import click
 
 from ..audits.api import prepare
+from ..audits.class_stats import read_stats
 from ..audits.config import N_MASKS
+from ..audits.rules import suggested_rules
 from ..audits.zones import DEFAULT
 from ..batch.engine import BatchOptions
+from ..batch.storage import Storage
 from ..config import RunConfig
 from ..errors import McriseError
 from .options import (
@@ -40,11 +43,23 @@ from .output import echo
         help="Folder of pictures named like the images, black outside of the object.")  # fmt: skip
 @option("--group", metavar="COLUMN",
         help="Column of a CSV that says which images belong together.")  # fmt: skip
+@option("--suggest-rules", is_flag=True,
+        help="Write rules.toml into the audit's folder, for `mcrise check`.")  # fmt: skip
 @advanced("--keep-records", is_flag=True, help="Keep the run.npz of each image.")
 @batch_options("audit")
 @model_options
-def audit(data: str, model: str, quiet: bool, settings: dict[str, Any], **options: Any) -> None:
+def audit(
+    data: str,
+    model: str,
+    quiet: bool,
+    suggest_rules: bool,
+    settings: dict[str, Any],
+    **options: Any,
+) -> None:
     """Find which colors and places a model depends on, over the images of DATA.
+
+    Suspects come first: classes that images of other classes are taken for when they are given a
+    part, the tone or the texture of their images.
 
     DATA is GTSRB, a folder of images or of class folders, or a CSV file of path and label, which
     may also say where objects are and which images belong together. The same command continues an
@@ -59,3 +74,6 @@ def audit(data: str, model: str, quiet: bool, settings: dict[str, Any], **option
         echo(*found.summary, "", f"Audit: {found.path}")
     if found.n_failed == found.n_images:
         raise McriseError(f"All {found.n_images} images failed; {found.path} says why each did.")
+    rules = Storage(found.path) / "rules.toml"
+    if suggest_rules and not rules.exists():  # they may have been edited
+        rules.write(suggested_rules(read_stats(Storage(found.path))).encode())

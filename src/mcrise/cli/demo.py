@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from ..demo import MODEL
 from ..demo.signs import SIGNS
 from ..explanation import TRIALS, Explanation
 from ..images import png
@@ -22,7 +23,11 @@ TRUTH = {"washed-out-priority-road": "priority road"}  # where the model is wron
 @option("--out", type=click.Path(path_type=Path), default="mcrise-demo", show_default=True,
         help="Folder of the results.")  # fmt: skip
 def demo(out: Path) -> None:
-    """Explain drawn traffic signs with the embedded model; write pictures and a report."""
+    """Explain drawn traffic signs with the embedded model; write pictures and a report.
+
+    The signs and the model are written too (signs/, model.onnx, labels.txt): the commands of the
+    README run on them.
+    """
     from ..output.html import Chapter, render
     from ..output.run_folder import RunFolder
 
@@ -37,7 +42,7 @@ def demo(out: Path) -> None:
         targets = [explanation.resolve(target) for target in wanted]
         folder = RunFolder(out / name)
         explanation.save(folder.run)
-        RunFolder(out).write(f"{name}.png", png(np.asarray(picture)))
+        RunFolder(out / "signs").write(f"{name}.png", png(np.asarray(picture)))
         folder.draw(explanation, list(dict.fromkeys(targets)))
         chapters.append(Chapter(name, explanation, targets, folder=name))
         first = next((one.sentence for one in explanation.findings), "No finding.")
@@ -45,6 +50,8 @@ def demo(out: Path) -> None:
         echo(f"  {first}")
         if truth:
             cures.append(cure(name, explanation, truth))
+    RunFolder(out).write("model.onnx", MODEL.read_bytes())
+    RunFolder(out).write("labels.txt", MODEL.with_suffix(".txt").read_bytes())
     report = RunFolder(out).write("report.html", render(chapters).encode())
     echo(f"Found: what each of {len(SIGNS)} signs is recognised by (above). {' '.join(cures)}")
     echo(f"Report: {report}")

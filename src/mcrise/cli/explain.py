@@ -1,23 +1,25 @@
 """`mcrise explain`: from an image to maps and tested findings."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..config import FIELDS, RunConfig
-from ..errors import ExplanationError
+from ..config import FIELDS, RunConfig, whole_chunks
+from ..errors import ExplanationError, InputError, McriseError
 from ..explanation import Explanation
-from ..explanation_file import load
+from ..explanation_file import RunFile, load
+from ..inspection import speed_of
 from ..interpretation.claims import join
 from ..models import load_model
+from ..models.model import Model
 from ..output.progress import with_progress
 from ..output.run_folder import EXPLANATION, MAPS, Drawing, RunFolder, folder_of
 from ..output.terminal import print_lines
-from ..sampling import grow, last, run, trial_budget, watched, with_trials
+from ..sampling import FIRST_LOOK, grow, last, run, trial_budget, watched, with_trials
 from .options import (
     MODEL_HELP,
     Command,
@@ -32,11 +34,12 @@ from .options import (
     target_options,
     trials_option,
 )
-from .output import echo_text
+from .output import echo, echo_text, sentence
+from .pictures import Named, named_pictures
 
 
 @click.command(cls=Command)
-@click.argument("image", type=click.Path(path_type=Path), required=False)
+@click.argument("images", nargs=-1, metavar="[IMAGE]...")
 @option("--model", "spec", required=True, help=MODEL_HELP)
 @target_options
 @option("--truth", metavar="CLASS",
@@ -51,11 +54,13 @@ from .output import echo_text
 @save_every_option
 @trials_option
 @json_option
+@option("--jsonl", is_flag=True, help="Print one line of JSON per image, as each is finished.")
+@option("--dry-run", is_flag=True, help="Say what would be done and what it costs, and do nothing.")
 @quiet_option
 @overwrite_option
 @model_options
 def explain(
-    image: Path | None,
+    images: tuple[str, ...],
     spec: str,
     targets: tuple[str, ...],
     estimator: str,
@@ -67,6 +72,8 @@ def explain(
     save_every: float,
     trials: int | bool,
     as_json: bool,
+    jsonl: bool,
+    dry_run: bool,
     quiet: bool,
     overwrite: bool,
     settings: dict[str, Any],
@@ -76,8 +83,12 @@ def explain(
     Writes run.npz, maps.png, explanation.png and summary.json, and tests each finding by repainting
     the image. The same command continues a run that was interrupted. Of a finished run it draws the
     pictures again.
+
+    Several images, folders and patterns may be given, and - for standard input, which is an image
+    or a list of paths. Each image gets its own folder. One that fails is named, and the rest goes
+    on.
     """
-    if (image is None) == (resume is None):
+    if bool(images) == (resume is not None):
         raise click.UsageError("Give either an IMAGE to explain or --resume RUN to continue one.")
     if resume:
         refuse_other_plan(config, same_masks_as)
@@ -85,30 +96,158 @@ def explain(
     if same_masks_as:
         other = load(same_masks_as)
         config = config.like(other.plan, other.n_masks)
-    own = folder_of(resume) if resume else RunFolder(Path(f"{image}.mcrise"))
-    folder = RunFolder(out) if out else own
-    folder.check_writable()
-    file, progress = folder.file(seconds=save_every), not (quiet or as_json)
-    grown: Iterator[Explanation]
+    silent = quiet or as_json or jsonl
+    work = Work(config, targets or (None,), truth, budget, estimator, save_every, overwrite, silent)
     if resume:
-        before = load(resume)
+        if dry_run or jsonl:
+            raise click.UsageError("--dry-run and --jsonl are for IMAGES: leave them out.")
+        folder = RunFolder(out) if out else folder_of(resume)
+        print_result(work.go_on(resume, folder, bool(out), spec, settings), folder.run, as_json,
+                     quiet)  # fmt: skip
+        return
+    pictures = named_pictures(images)
+    alone = len(pictures) == 1 and pictures[0].name in (images[0], "stdin")
+    if as_json and not alone:
+        raise click.UsageError(
+            "--json is for one image: give --jsonl for a line of JSON per image."
+        )
+    folders = [
+        RunFolder(one.beside if out is None else out if alone else out / one.inside)
+        for one in pictures
+    ]
+    if len({folder.path for folder in folders}) < len(folders):
+        raise click.UsageError("Two images would go to the same folder: give each image once.")
+    for folder in folders[:1]:
+        folder.check_writable()  # before the model is loaded
+    model = load_model(spec, **settings)
+    if dry_run:
+        echo(*planned(model, pictures, folders, work))
+        return
+    failures: list[McriseError] = []
+    for one, folder in zip(pictures, folders, strict=True):
+        try:
+            drawing = work.explain(one, folder, model)
+        except McriseError as error:
+            if alone and not jsonl:
+                raise
+            failures.append(error)
+            print_failure(one.name, error, jsonl)
+            continue
+        if jsonl:
+            about = {"image": one.name, "run": str(folder.run), **drawing.summary.to_json()}
+            echo_text(json.dumps(about))
+        else:
+            if not (alone or silent):
+                echo("", f"{one.name}:")
+            print_result(drawing, folder.run, as_json, quiet)
+    if failures:
+        bad_input = all(isinstance(error, InputError) for error in failures)
+        raise (InputError if bad_input else McriseError)(
+            f"{len(failures)} of {len(pictures)} images have no explanation; each is named above."
+        )
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be done with each image."""
+
+    config: RunConfig
+    targets: tuple[str | None, ...]
+    truth: str | None
+    budget: int | None
+    estimator: str
+    save_every: float
+    overwrite: bool
+    silent: bool
+
+    def explain(self, one: Named, folder: RunFolder, model: Model) -> Drawing:
+        """From the image, or from where its run is."""
+        folder.check_writable()
+        file = folder.file(seconds=self.save_every)
+        view = one.view(model)
+        view = view if view.name else replace(view, name=one.name)
+        before = None if self.overwrite else file.earlier()
+        return self.finish(run(view, model, self.config, before), file, folder, model)
+
+    def go_on(
+        self, resume: Path, folder: RunFolder, elsewhere: bool, spec: str, settings: dict[str, Any]
+    ) -> Drawing:
+        """Add masks to a finished run, in its folder or in another."""
+        folder.check_writable()
+        file, before = folder.file(seconds=self.save_every), load(resume)
         with file.refusing():
-            there = None if overwrite or not out else file.earlier()
+            there = None if self.overwrite or not elsewhere else file.earlier()
             if there is not None and (different := there.differences(before)):
                 raise ExplanationError(f"Another run is there (other {', '.join(different)})")
         model = folder_of(resume).model(before, spec, settings)
         grown = grow(
-            before, model, n_masks=config.n_masks, tolerance=config.tolerance,
-            max_masks=config.max_masks, target=config.target,
+            before, model, n_masks=self.config.n_masks, tolerance=self.config.tolerance,
+            max_masks=self.config.max_masks, target=self.config.target,
         )  # fmt: skip
-    else:
-        model = load_model(spec, **settings)
-        grown = run(model.view(image), model, config, None if overwrite else file.earlier())
-    asked = targets or (None,)
-    grown = with_trials(watched(grown, progress), model, asked, budget, truth, progress)
-    explanation = last(file.keep(grown))
-    drawing = folder.draw(explanation, asked, estimator, model.notes)
-    print_result(drawing, folder.run, as_json, quiet)
+        return self.finish(grown, file, folder, model)
+
+    def finish(
+        self, grown: Iterator[Explanation], file: RunFile, folder: RunFolder, model: Model
+    ) -> Drawing:
+        shown = not self.silent
+        grown = with_trials(
+            watched(grown, shown), model, self.targets, self.budget, self.truth, shown
+        )
+        return folder.draw(last(file.keep(grown)), self.targets, self.estimator, model.notes)
+
+
+def planned(
+    model: Model, pictures: Sequence[Named], folders: Sequence[RunFolder], work: Work
+) -> list[str]:
+    """What would be done with each image, and what the model's calls would take."""
+    lines, readable = [], []
+    for one, folder in zip(pictures, folders, strict=True):
+        try:
+            readable.append(one.view(model).pixels)
+        except InputError as error:
+            lines.append(f"{one.name}: cannot be read. {error}")
+            continue
+        there = "continues or draws again the run in" if folder.run.exists() else "writes"
+        lines.append(f"{one.name}: {there} {folder.path}")
+    if not readable:
+        return lines
+    size = 32 if work.config.batch_size == "auto" else work.config.batch_size
+    speed = speed_of(model, readable[0], size)
+    least, most = mask_range(work.config)
+    masks = f"{least:,} masks" if least == most else f"{least:,} to {most:,} masks"
+    times = [f"{duration(n / speed)}" for n in dict.fromkeys((least, most))]
+    total = [f"{duration(len(readable) * n / speed)}" for n in dict.fromkeys((least, most))]
+    trials = "no trials" if work.budget is None else "and then the trials of what they show"
+    return [
+        *lines,
+        f"Images: {len(readable)}. Model: {model.identity}. Per image {masks}, {trials}.",
+        f"The model answers {speed:,.0f} images per second in batches of {size}: the masks take "
+        f"{' to '.join(times)} per image, {' to '.join(total)} in all.",
+        "Nothing was written.",
+    ]
+
+
+def mask_range(config: RunConfig) -> tuple[int, int]:
+    """The fewest and the most masks of an image."""
+    if config.n_masks != "auto":
+        return whole_chunks(config.n_masks), whole_chunks(config.n_masks)
+    most = whole_chunks(config.max_masks)
+    return min(FIRST_LOOK, most), most
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `12 s`, `3 min` or `2.5 h`."""
+    if seconds < 100:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def print_failure(name: str, error: McriseError, jsonl: bool) -> None:
+    """Say which image has no explanation, and why."""
+    if jsonl:
+        echo_text(json.dumps({"image": name, "error": str(error)}))
+    words = str(error) if name in str(error) else f"{name}: {error}"
+    echo(sentence(f"Error: {words}"), err=True)
 
 
 def refuse_other_plan(config: RunConfig, same_masks_as: Path | None) -> None:

@@ -1,6 +1,5 @@
 """`mcrise measure`: how good an explanation is."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import click
 from ..config import RunConfig
 from ..explanation import Explanation
 from ..explanation_file import load
+from ..fills import parse_one
 from ..metrics import METRICS, STEP, check_step
 from ..metrics import measure as measure_curves
 from ..models import load_model
@@ -24,14 +24,13 @@ from .options import (
     estimator_option,
     json_option,
     model_options,
-    one_fill,
     option,
     out_option,
     quiet_option,
     run_options,
     target_option,
 )
-from .output import echo, echo_text
+from .output import print_answer
 
 
 @click.command(cls=Command)
@@ -76,7 +75,7 @@ def measure(
     from ..output.plots import plot_curves
 
     check_step(step)
-    plain = one_fill(fill, "--fill")
+    plain = parse_one(fill, what="--fill")
     if source.is_dir() or source.suffix == ".npz":
         folder = RunFolder(out) if out else folder_of(source)
         folder.check_writable()
@@ -86,16 +85,15 @@ def measure(
     else:
         folder = RunFolder(out or Path(f"{source}.mcrise"))
         model = load_model(spec or "demo", **settings)
-        explanation = explained(
+        explanation = _explained(
             source, model, replace(config, target=target), folder, quiet or as_json
         )
     maps = explanation.maps(target, estimator)
     curves = measure_curves(
         explanation, model, target, estimator=estimator, metrics=metrics or tuple(METRICS),
-        fill=plain,
-        step=step,
+        fill=plain, step=step,
     )  # fmt: skip
-    notes = [*model.notes, *explanation.notes]
+    notes = list(dict.fromkeys((*model.notes, *explanation.notes)))
     answer = {
         "target": maps.target,
         "label": maps.label,
@@ -106,23 +104,20 @@ def measure(
     }
     picture = folder.save(plot_curves(list(curves.values())), CURVES)
     folder.write_json(NUMBERS, answer)
-    if as_json:
-        echo_text(json.dumps(answer, indent=2))
-        return
-    echo(
+    lines = [
         f"{maps.label}: {explanation.n_masks:,} masks, {estimator} estimator",
         *(curve.line() for curve in curves.values()),
         *(f"Note: {note}." for note in notes),
         f"Curves: {picture}",
-    )
+    ]
+    print_answer(answer, lines, as_json)
 
 
-def explained(
+def _explained(
     image: Path, model: Model, config: RunConfig, folder: RunFolder, silent: bool
 ) -> Explanation:
     """The run of an image, in its folder: the one there is, or a new one."""
     folder.check_writable()
-    remedy = "choose another --out"
-    file = folder.file(remedy)
+    file = folder.file("choose another --out")
     grown = run(model.view(image), model, config, file.earlier())
     return follow(file.keep(grown), silent)

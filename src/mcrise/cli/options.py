@@ -16,9 +16,9 @@ from ..errors import InputError
 from ..estimators import DEFAULT, ESTIMATORS, find_estimator
 from ..explanation import TRIALS
 from ..explanation_file import CHECKPOINT_SECONDS
-from ..fills import Fill
-from ..fills import parse as parse_fills
+from ..images import CROPS
 from ..models.scores import SCORE_KINDS
+from .examples import EXAMPLES
 
 
 class Pair(click.ParamType):  # type: ignore[type-arg]
@@ -137,8 +137,13 @@ class Command(click.Command):
                 with formatter.section(name):
                     formatter.write_dl(rows)
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.name in EXAMPLES:
+            with formatter.section("Example"):
+                formatter.write(f"  {EXAMPLES[self.name]}\n")  # uncut, to be copied
 
-SECTIONS = ("Options", "Advanced", "Model input")
+
+SECTIONS = ("Options", "Model input", "Advanced")
 Decorator = Callable[[Any], Any]
 
 
@@ -224,6 +229,10 @@ def model_options(command: Any) -> Any:
                             help="Resize the short side to this, then crop to --size."),
         "filter": about("--filter", help="How to resize: nearest, bilinear, bicubic, lanczos or "
                         "area.  [default: bilinear]"),
+        "crop": about("--crop", type=click.Choice(CROPS),
+                      help="How to cut --size from --short-side: at fractions of a pixel, or at "
+                      "whole ones: rounded as by torchvision and timm, floored as by Hugging "
+                      "Face.  [default: exact]"),
         "scale": about("--scale", type=float,
                        help="Divide pixels by this; 1 for models that take 0 to 255.  "
                        "[default: 255]"),
@@ -248,7 +257,9 @@ def model_options(command: Any) -> Any:
     return gathered(command, "settings", options)
 
 
-MODEL_HELP = "An .onnx, .pt or .pt2 file, package.module:callable, or demo."
+MODEL_HELP = (
+    "An .onnx, .pt, .pt2, .xml, .tflite or .keras file, hf:FOLDER, package.module:callable or demo."
+)
 OWN_MODEL_HELP = "The model of the run.  [default: its ONNX file, in this folder or beside the run]"
 
 target_option = option("--target", help=FIELDS["target"].metadata["help"])
@@ -317,14 +328,6 @@ def data_options(command: Any) -> Any:
                       help="Folder of the results, here or at an address such as s3://..."),
     }  # fmt: skip
     return with_options(command, options)
-
-
-def one_fill(text: str, name: str) -> Fill:
-    """The fill that an option names."""
-    chosen = parse_fills(text)
-    if len(chosen) != 1:
-        raise InputError(f"{name} {text} names {len(chosen)} fills, but one is needed.")
-    return chosen[0]
 
 
 def refuse_threads(settings: dict[str, Any], what: str) -> None:

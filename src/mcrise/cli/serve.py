@@ -66,7 +66,7 @@ def serve(
         from ..server.app import create_app
     except ImportError as error:
         raise InputError(
-            f"The page needs {error.name}, which is not installed: pip install 'mcrise[web]'."
+            f"The page needs {error.name}, which is not installed: pip install fastapi uvicorn."
         ) from None
     from ..server.job_queue import JobQueue, warm_up
     from ..server.quota import GIGABYTE
@@ -74,7 +74,7 @@ def serve(
     shown = None if audit is None else Storage(audit)
     if shown is not None:
         read_stats(shown)  # refuse what is no finished audit before loading models
-    with listening(host or "127.0.0.1", port) as door:  # first: models take a while
+    with _listening(host or "127.0.0.1", port) as door:  # first: models take a while
         models = load_models(specs, settings)
         most_bytes = int(keep_gb * GIGABYTE)
         with Ending() as ending:
@@ -132,7 +132,7 @@ def load_models(specs: Sequence[str], settings: dict[str, Any]) -> dict[str, Mod
     return {name: load_model(spec, **settings) for name, spec in named.items()}
 
 
-def listening(host: str, port: int) -> socket:
+def _listening(host: str, port: int) -> socket:
     """A socket at which whoever comes waits to be answered."""
     door = socket(AF_INET6 if ":" in host else AF_INET)
     try:

@@ -24,14 +24,14 @@ def status(folder: str, as_json: bool) -> None:
     if found["done"] < found["images"] and None not in found.values():
         ago = time.time() - found["written"]
         echo(
-            f"{found['images_per_second']:.3g} images/s, {clock(found['seconds_left'])} left, as "
-            f"of {clock(ago)} ago."
+            f"{found['images_per_second']:.3g} images/s, {_clock(found['seconds_left'])} left, as "
+            f"of {_clock(ago)} ago."
         )
     elif not found["complete"] and found["done"] == found["images"]:
         echo("Findings of classes are being confirmed.")
 
 
-def clock(seconds: float) -> str:
+def _clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}"

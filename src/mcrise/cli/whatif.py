@@ -11,6 +11,7 @@ from PIL import Image
 from ..errors import InputError
 from ..explanation import Explanation
 from ..explanation_file import load
+from ..fills import parse_one
 from ..images import open_picture
 from ..interpretation.findings import Finding
 from ..interpretation.trials import Intervention, intervene
@@ -21,7 +22,6 @@ from .options import (
     Command,
     json_option,
     model_options,
-    one_fill,
     option,
     out_option,
     target_option,
@@ -63,7 +63,7 @@ def whatif(
     index = explanation.resolve(target)
     if region is not None and mask is not None:
         raise InputError("Both --region and --mask say where to paint: give one of them.")
-    finding = None if region is None else finding_of(explanation, index, region)
+    finding = None if region is None else _finding_of(explanation, index, region)
     model = folder_of(run).model(explanation, spec, settings)
     folder = RunFolder(out) if out else folder_of(run)
     if region is None and mask is None:
@@ -75,14 +75,14 @@ def whatif(
         lines = [f"{explanation.prediction}.", *findings.lines()]
     else:
         with keeping_answers(explanation, run):
-            trial = paint_one(explanation, model, index, finding, mask, paint)
+            trial = _paint_one(explanation, model, index, finding, mask, paint)
         figure, answer = plot_trials(explanation, [trial]), {"trial": trial.to_json(explanation)}
-        lines = [trial.line(explanation), *top_scores(explanation, trial)]
+        lines = [trial.line(explanation), *_top_scores(explanation, trial)]
     lines.append(f"Picture: {folder.save(figure, 'whatif.png')}")
     print_answer(answer, lines, as_json)
 
 
-def paint_one(
+def _paint_one(
     explanation: Explanation,
     model: Model,
     target: int,
@@ -91,18 +91,18 @@ def paint_one(
     paint: str | None,
 ) -> Intervention:
     """Paint one finding or the user's own region."""
-    fill = None if paint is None else one_fill(paint, "--paint")
+    fill = None if paint is None else parse_one(paint, what="--paint")
     if finding is not None:
         region, place, fill = finding.region, finding.place, fill or finding.fill
     else:
         assert mask is not None
-        region, place = read_mask(mask), "the region of the mask"
+        region, place = _read_mask(mask), "the region of the mask"
     if fill is None:
         raise InputError("--mask says where to paint, but not what with: give --paint.")
     return intervene(explanation, model, region, fill, target, place, control=True)
 
 
-def finding_of(explanation: Explanation, target: int, letter: str) -> Finding:
+def _finding_of(explanation: Explanation, target: int, letter: str) -> Finding:
     label = explanation.label(target)
     if target not in explanation.trial_logs:
         raise InputError(
@@ -118,13 +118,13 @@ def finding_of(explanation: Explanation, target: int, letter: str) -> Finding:
     return found
 
 
-def read_mask(path: Path) -> NDArray[np.bool_]:
+def _read_mask(path: Path) -> NDArray[np.bool_]:
     """White (above half) is in the region."""
     picture: Image.Image = open_picture(path)[0].convert("L")
     return np.asarray(picture) > 127
 
 
-def top_scores(explanation: Explanation, trial: Intervention) -> list[str]:
+def _top_scores(explanation: Explanation, trial: Intervention) -> list[str]:
     """Before and after of the target and the top five."""
     return [
         f"  {score['label']:<30} {score['before']:.3f} → {score['after']:.3f}"

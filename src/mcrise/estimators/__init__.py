@@ -7,7 +7,7 @@ entry points, group `mcrise.estimators`:
     [project.entry-points."mcrise.estimators"]
     half = "half_maps:HALF"
 
-What it needs is here: a `Sample` comes in, a `Column` of its scores is asked for, an `Estimate`
+What it needs is here: a `Sample` comes in, its `column` of a class has the scores, an `Estimate`
 goes out, and `estimate` makes one of sums by a formula such as `contrast`.
 
     class Half:  # of the paper's maps

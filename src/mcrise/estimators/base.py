@@ -1,4 +1,4 @@
-"""Sample: what an estimator is given, the masks of a run and its scores, and what it gives back."""
+"""What an estimator is given, the masks of a run and its scores, and what it gives back."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Raster: the points at which maps are worked out, before they are enlarged to every pixel.
+"""The lattice of points (`Raster`) at which maps are computed, before enlarging to every pixel.
 
 Up to 512 x 512 pixels, every pixel is a point. A map is a sum of triangles two cells wide, so of a
 larger image twenty-four points a cell hold it: what lies between them is linear to well below the

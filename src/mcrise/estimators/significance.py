@@ -1,4 +1,4 @@
-"""Chance: how large a map's values get if the scores have nothing to do with the masks.
+"""Significance: how large a map's values get if the scores have nothing to do with the masks.
 
 Two standard errors find something in pure noise every time one looks at thousands of pixels. So
 what counts is what exceeds the largest value of a whole map under no dependence, which shuffling

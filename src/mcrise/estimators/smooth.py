@@ -56,7 +56,7 @@ class Axis:
         return self.covariance @ (self.hats * self.line.widths[:, None])
 
 
-def make_axis(line: Line) -> Axis:
+def _make_axis(line: Line) -> Axis:
     n_pixels, n_cells, cell = line.n_pixels, line.n_cells, line.cell
     n_hats = min(math.ceil(HATS_PER_CELL * n_cells), MOST_HATS, n_pixels)
     place = (line.places + 0.5) / n_pixels * n_hats - 0.5
@@ -114,7 +114,7 @@ class Hats:
         return out
 
 
-def smooth_fields(plan: Plan, hats: Hats) -> Array:
+def _smooth_fields(plan: Plan, hats: Hats) -> Array:
     """The prior of beta as its strongest independent fields: (hats, rank)."""
     kernel = np.zeros((1, 1))
     for length in LENGTHS:
@@ -154,7 +154,7 @@ class Factors:
         return np.asarray(self.mixing @ along @ self.fields.T)
 
 
-def factorise(painted: NDArray[np.float32], fields: Array, mixing: Array) -> Factors:
+def _factorise(painted: NDArray[np.float32], fields: Array, mixing: Array) -> Factors:
     """Columns for these fields, scaled so that a mask has squared length one on average."""
     shape = (*painted.shape[:2], fields.shape[1])  # N, K, rank
     flat = painted.reshape(-1, painted.shape[2])  # one product of matrices, not N small ones
@@ -180,7 +180,7 @@ class Solution:
     others: Array  # (N, q) what all other masks predict for each mask, less the mean
 
 
-def solve(factors: Factors, scores: Array) -> Solution:
+def _solve(factors: Factors, scores: Array) -> Solution:
     """Regress each column of scores (N, q), the prior's strength chosen by marginal likelihood."""
     n_masks = len(factors.rows)
     y = scores - scores.mean(axis=0)
@@ -197,7 +197,7 @@ def solve(factors: Factors, scores: Array) -> Solution:
     return Solution(coef, chosen, RATIOS[best], noise, others)
 
 
-def adapt_amplitude(hats: Hats, factors: Factors, solution: Solution, y: Array) -> Array:
+def _adapt_amplitude(hats: Hats, factors: Factors, solution: Solution, y: Array) -> Array:
     """How strong beta is expected to be at each hat: (hats,).
 
     Classes look at the same places, so where the maps of several are strong, others may be.
@@ -210,7 +210,7 @@ def adapt_amplitude(hats: Hats, factors: Factors, solution: Solution, y: Array) 
     return np.asarray((trust @ energy / trust.sum() + 0.2) ** 0.75)
 
 
-def adapt_mixing(factors: Factors, solution: Solution, stride: float) -> Array:
+def _adapt_mixing(factors: Factors, solution: Solution, stride: float) -> Array:
     """How alike the fills' betas are expected to be: (K, K).
 
     Black and blue may both just darken an image, and white do the opposite: the second moments of
@@ -232,21 +232,21 @@ def fit(sample: Sample) -> "Fit":
     """Regress the scores of all classes of a run on its masks."""
     plan, masks, scores = sample.plan, sample.masks, sample.table()
     points = raster_of(plan)
-    hats = Hats(make_axis(points.down), make_axis(points.across))
+    hats = Hats(_make_axis(points.down), _make_axis(points.across))
     painted = hats.painted(masks, plan.n_fills)
     varied = np.flatnonzero(np.ptp(scores, axis=0))
     spread = scores[:, varied].std(axis=0)
     y = scores[:, varied[np.argsort(-spread, kind="stable")[:POOL]]].astype(np.float64)
-    y = y if sample.kind == "any" else log_odds(y, 0.0)
+    y = y if sample.kind == "any" else _log_odds(y, 0.0)
     y = y[:, np.ptp(y, axis=0) > 0]  # beyond 0 and 1, within the tolerance, odds do not change
-    smooth = fields = smooth_fields(plan, hats)
+    smooth = fields = _smooth_fields(plan, hats)
     mixing = np.eye(plan.n_fills)
     for stride in STRIDES if y.size else ():
-        fields, mixing = adapt(hats, painted, smooth, fields, mixing, y, stride)
-    return Fit(plan, masks, scores.shape[1], points, hats, factorise(painted, fields, mixing))
+        fields, mixing = _adapt(hats, painted, smooth, fields, mixing, y, stride)
+    return Fit(plan, masks, scores.shape[1], points, hats, _factorise(painted, fields, mixing))
 
 
-def adapt(
+def _adapt(
     hats: Hats,
     painted: NDArray[np.float32],
     smooth: Array,
@@ -256,21 +256,21 @@ def adapt(
     stride: float,
 ) -> tuple[Array, Array]:
     """One round of learning the prior, fields and mixing, from the scores (N, q) themselves."""
-    factors = factorise(painted, fields, mixing)
-    solution = solve(factors, y)
-    amplitude = adapt_amplitude(hats, factors, solution, y)
-    return amplitude[:, None] * smooth, adapt_mixing(factors, solution, stride)
+    factors = _factorise(painted, fields, mixing)
+    solution = _solve(factors, y)
+    amplitude = _adapt_amplitude(hats, factors, solution, y)
+    return amplitude[:, None] * smooth, _adapt_mixing(factors, solution, stride)
 
 
-def regressed(column: TargetScores) -> Array:
+def _regressed(column: TargetScores) -> Array:
     """What is regressed for some scores: these, and where they are bounded their log odds."""
     columns = [column.scores]
-    if column.low is not None and np.ptp(odds := log_odds(column.scores, column.low)) > 0:
+    if column.low is not None and np.ptp(odds := _log_odds(column.scores, column.low)) > 0:
         columns.append(odds)
     return np.stack(columns, axis=1)
 
 
-def log_odds(scores: Array, low: float) -> Array:
+def _log_odds(scores: Array, low: float) -> Array:
     """Of scores between `low` and one, where a model's evidence adds up better."""
     scores = np.clip(scores, low, 1)
     return np.asarray(np.log((scores - low + SOFT) / (1 - scores + SOFT)))
@@ -290,7 +290,7 @@ class Fit:
     @one_thread()
     def maps(self, column: TargetScores) -> Estimate:
         """Maps of the scores of a class, or of the difference of two, under these masks."""
-        found = self.predict(regressed(column))
+        found = self.predict(_regressed(column))
         if found is None:
             nothing = np.zeros((self.plan.n_fills, *self.plan.size), np.float32)
             return Estimate(nothing, nothing)
@@ -326,9 +326,9 @@ class Fit:
         scores = columns[:, 0] - columns[:, 0].mean()
         if np.ptp(scores) == 0:
             return None
-        solution = solve(self.factors, columns)
+        solution = _solve(self.factors, columns)
         # The map is that of the score itself: whatever was regressed, its slope is measured there.
-        slopes = nonnegative_weights(solution.others, scores)
+        slopes = _nonnegative_weights(solution.others, scores)
         left = scores - solution.others @ slopes
         explained = 1 - np.square(left).sum() / np.square(scores).sum()
         if explained * len(scores) < 4:
@@ -343,7 +343,7 @@ class Fit:
         themselves got, and the scores (N,) that enter the maps through the residual, as
         `centered` would show them. None where there is no regression.
         """
-        columns = regressed(column)
+        columns = _regressed(column)
         found = self.predict(columns)
         if found is None:
             return None
@@ -411,7 +411,7 @@ class Fit:
         return band, per_cell * np.outer(down, across)
 
 
-def nonnegative_weights(columns: Array, scores: Array) -> Array:
+def _nonnegative_weights(columns: Array, scores: Array) -> Array:
     """Weights, none negative, with which one or two columns (N, q) predict the scores best."""
     gram, along = columns.T @ columns, columns.T @ scores
     weights = np.asarray(np.linalg.lstsq(gram, along, rcond=None)[0], np.float64)

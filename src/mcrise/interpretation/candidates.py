@@ -110,27 +110,35 @@ class Ranking:
     """Blocks in the order of the maps, and which of them are still worth a trial."""
 
     def __init__(self, lattice: Lattice, maps: NDArray[np.float32], upwards: bool = False) -> None:
-        """`upwards`: only blocks that raise the score."""
+        """`upwards`: only blocks that raise the score.
+
+        A small block may raise it where a large one does not, so that then each size has its turn.
+        """
         self.lattice = lattice
         self.effects = lattice.means(maps)  # (K, B)
-        ranks = self.effects * lattice.blocks[:, 0]
+        sides = lattice.blocks[:, 0]
+        self.groups = sides if upwards else np.zeros_like(sides)  # (B,) with trials of their own
+        ranks = self.effects * (np.sqrt(sides) if upwards else sides)
         self.order = np.argsort(-(ranks if upwards else np.abs(ranks)), axis=None, kind="stable")
         if upwards:
             self.order = self.order[: int((ranks > 0).sum())]
         self.taken = np.zeros(self.effects.shape, bool)
-        self.n_tried = np.zeros((2, *lattice.size), np.int32)  # trials of each pixel, down and up
+        n_groups = int(self.groups.max(initial=0)) + 1
+        self.n_tried = np.zeros((n_groups, 2, *lattice.size), np.int32)  # of each pixel, down, up
         self.known = np.zeros((2, *lattice.size), bool)  # pixels that matter, down and up
 
     def next_round(self, n_most: int) -> list[Candidate]:
         """The next few, spread over the image; none if nothing is left that is worth it."""
-        tried, known = self.lattice.means(self.n_tried), self.lattice.means(self.known)  # (2, B)
+        tried = [self.lattice.means(some) for some in self.n_tried]  # each (2, B)
+        known = self.lattice.means(self.known)  # (2, B)
         here = np.zeros((2, *self.lattice.size), bool)  # this round's
         picked: list[Candidate] = []
         for fill, block in zip(*np.unravel_index(self.order, self.effects.shape), strict=True):
             if len(picked) == n_most:
                 break
             up = int(self.effects[fill, block] > 0)
-            if self.taken[fill, block] or tried[up, block] >= TRIES or known[up, block] >= COVERED:
+            often = tried[self.groups[block]][up, block] >= TRIES
+            if self.taken[fill, block] or often or known[up, block] >= COVERED:
                 continue
             top, left, bottom, right = self.lattice.box(block)
             if here[up, top:bottom, left:right].mean() > SHARED:
@@ -140,23 +148,46 @@ class Ranking:
         return picked
 
     def scan(self) -> list[Candidate]:
-        """Large blocks side by side all over the image, each way in the fill that does most."""
+        """Large blocks side by side all over the image: in the fill that lowers most, in the one
+        that raises most, then in the others."""
         side = int(self.lattice.blocks[:, 0].max(initial=0))
         large = np.flatnonzero(self.lattice.blocks[:, 0] == side)
         tops, lefts = (spread(self.lattice.blocks[large, n]) for n in (1, 2))
-        picked = []
-        for block in large.tolist():
-            if self.lattice.blocks[block, 1] in tops and self.lattice.blocks[block, 2] in lefts:
-                for fill in (self.effects[:, block].argmin(), self.effects[:, block].argmax()):
-                    if not self.taken[fill, block]:
-                        picked.append(self.take(block, int(fill)))
+        at = [block for block in large.tolist() if self.lattice.blocks[block, 1] in tops
+              and self.lattice.blocks[block, 2] in lefts]  # fmt: skip
+        order = np.argsort(self.effects[:, at], axis=0, kind="stable")  # (K, blocks)
+        order = np.concatenate([order[:1], order[1:][::-1]])
+        return [self.take(block, int(fill)) for fills in order
+                for block, fill in zip(at, fills, strict=True)
+                if not self.taken[fill, block]]  # fmt: skip
+
+    def around(self, hits: Sequence[tuple[Candidate, int]], n_most: int) -> list[Candidate]:
+        """Blocks that overlap those that matter, in the same fill, where nothing is known yet.
+
+        `hits` are blocks with the direction in which they matter.
+        """
+        known, sides = self.lattice.means(self.known), self.lattice.blocks[:, 0]
+        here = np.zeros((2, *self.lattice.size), bool)
+        picked: list[Candidate] = []
+        for hit, direction in hits:
+            up = int(direction > 0)
+            shared = self.lattice.means(self.lattice.region(hit.block)[None])[0]
+            near = (shared > 0) & (sides == sides[hit.block]) & (known[up] < COVERED)
+            near &= ~self.taken[hit.fill]
+            for block in np.argsort(-shared, kind="stable")[: int((shared > 0).sum())].tolist():
+                top, left, bottom, right = self.lattice.box(block)
+                if len(picked) == n_most:
+                    return picked
+                if near[block] and here[up, top:bottom, left:right].mean() <= SHARED:
+                    here[up, top:bottom, left:right] = True
+                    picked.append(self.take(block, hit.fill))
         return picked
 
     def take(self, block: int, fill: int) -> Candidate:
         self.taken[fill, block] = True
         up = int(self.effects[fill, block] > 0)
         top, left, bottom, right = self.lattice.box(block)
-        self.n_tried[up, top:bottom, left:right] += 1
+        self.n_tried[self.groups[block], up, top:bottom, left:right] += 1
         return Candidate(block, fill, 1 if up else -1)
 
     def learn(self, region: Region, direction: int) -> bool:

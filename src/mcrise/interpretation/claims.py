@@ -24,7 +24,7 @@ ClaimKind = Literal[
     "unwanted color",  # most fills raise the score, and its own mean color does not
     "obstacle",  # covering it raises the score, with its own mean color too
     "brightness",  # how bright it is matters, not its hue
-    "veto",  # this fill lowers the score almost anywhere, and what is there does not matter
+    "veto",  # only this fill lowers the score, and what is there does not matter
     "hue",  # and the like: what a fill takes away matters
     "saturation",
     "sharpness",
@@ -36,6 +36,7 @@ ClaimKind = Literal[
     "both needed",  # of two regions: without either nearly as much is lost as without both
     "together",  # of three or more: without all the score is lost, and while any is there it is not
     "saturated",  # painting the region alone moves nothing
+    "all together",  # no place matters, but each half of the image does, painted in these fills
     "nothing matters",  # no color on any part moves the score
 ]
 CLAIM_KINDS: tuple[str, ...] = get_args(ClaimKind)

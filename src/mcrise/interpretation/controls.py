@@ -53,10 +53,12 @@ def places_for(region: Region, lattice: Lattice) -> Iterator[tuple[int, int]]:
                 yield top, left
 
 
-def control_of(scale: Scale, main: Trial, trials: Sequence[Trial]) -> Control:
+def control_of(
+    scale: Scale, main: Trial, trials: Sequence[Trial], pieces: Sequence[Trial] = ()
+) -> Control:
     """How many other places do as much, in a word."""
     n_as_much = sum(scale.as_much(main.score, one.score, AS_MUCH) for one in trials)
-    return Control(tuple(trials), n_as_much, verdict_of(n_as_much, len(trials)))
+    return Control(tuple(trials), n_as_much, verdict_of(n_as_much, len(trials)), tuple(pieces))
 
 
 def verdict_of(n_as_much: int, n_places: int) -> str:

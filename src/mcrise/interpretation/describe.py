@@ -25,7 +25,10 @@ N_SHUFFLES, MOST_FALL = 5, 4  # of these, where the order of the pixels matters
 N_DOMINANT = 2
 NEAR = 0.7  # distance in color space, of at most 1.7: a color further away is another one
 TINTS = tuple(color for color in product((0.0, 1.0), repeat=3) if len(set(color)) > 1)  # six hues
-
+FLAT = ("color", "own mean", "dominant", "gray")  # roles of trials that may paint a flat color
+FEWEST_OTHERS = 3  # colors that keep the score, where only one or only grays lower it
+HALF = 0.45  # of the image: a part that is larger is a half, where sides are odd
+VIVID = 0.8  # difference of the largest and the smallest channel of a color
 FIRM = 0.35  # of the score: a color that lowers it by less may not a quarter of a cell beside
 
 
@@ -49,12 +52,16 @@ def first_questions(
 
 
 def second_questions(
-    scale: Scale, image: NDArray[Any], main: Trial, tests: Sequence[Trial]
+    scale: Scale, image: NDArray[Any], main: Trial, tests: Sequence[Trial], full: bool
 ) -> list[Question]:
-    """What settles brightness, mixture and what a fill takes away, where these may be the cause."""
+    """What settles the cause, where the first answers leave several."""
     region, place = main.region, main.repaint.strokes[0].place
     asked: list[tuple[str, Fill]] = []
-    if scale.falls(main.score):
+    if may_be_veto(scale, main, tests):
+        asked += [("gray", Gray()), ("shuffle", shuffled(image, region, 0))]
+    if full and scale.falls(main.score):
+        if may_be_saturation(scale, image, main, tests):
+            asked.append(("gray", Gray()))
         if may_be_brightness(scale, image, main, tests):
             whole = unit_float(image)
             falling = [fill.color(whole) for fill in falling_colors(scale, main, tests)]
@@ -64,9 +71,9 @@ def second_questions(
         if may_be_structure(scale, main, tests):
             asked += [("shuffle", shuffled(image, region, n)) for n in range(N_SHUFFLES)]
     asked += [("tint", turned_hue(image, one.fill)) for one in [main, *tests]
-              if one.fill.removes == "hue"]  # fmt: skip
+              if full and one.fill.removes == "hue"]  # fmt: skip
     return [Question(Repaint((Stroke(region, fill, place),)), role, main.letter)
-            for role, fill in asked]  # fmt: skip
+            for role, fill in dict.fromkeys(asked)]  # fmt: skip
 
 
 def gray_of(color: NDArray[Any]) -> Solid:
@@ -91,9 +98,8 @@ def falling_colors(scale: Scale, main: Trial, tests: Sequence[Trial]) -> list[Fi
 
 def flat_scores(main: Trial, tests: Sequence[Trial]) -> list[float]:
     """The scores under all flat colors that were tried."""
-    roles = ("color", "own mean", "dominant", "gray")
     return [one.score for one in (main, *tests)
-            if one.fill.is_color and (one is main or one.role in roles)]  # fmt: skip
+            if one.fill.is_color and (one is main or one.role in FLAT)]  # fmt: skip
 
 
 def own_score(tests: Sequence[Trial]) -> float | None:
@@ -110,6 +116,45 @@ def may_be_brightness(
     grays = [one.score for one in tests if one.role == "gray"]
     keeps = own is not None and scale.keeps(own) and bool(grays) and scale.keeps(grays[0])
     return keeps and any(color is not None and np.ptp(color) < 0.02 for color in colors)
+
+
+def may_be_veto(scale: Scale, main: Trial, tests: Sequence[Trial]) -> bool:
+    """One color lowers the score; all other flat colors keep it."""
+    if not main.fill.is_color or not scale.falls(main.score):
+        return False
+    others = [one.score for one in tests if one.role in FLAT and one.fill.is_color]
+    n_colors = sum(one.role == "color" and one.fill.is_color for one in tests)
+    return n_colors >= FEWEST_OTHERS and all(map(scale.keeps, others))
+
+
+def is_veto(scale: Scale, main: Trial, tests: Sequence[Trial]) -> bool:
+    """Nor does it matter that what is there has its hue or its order."""
+    same = [one.score for one in tests if one.fill == Gray() or one.role == "shuffle"]
+    return may_be_veto(scale, main, tests) and len(same) > 1 and all(map(scale.keeps, same))
+
+
+def may_be_saturation(
+    scale: Scale, image: NDArray[Any], main: Trial, tests: Sequence[Trial]
+) -> bool:
+    """Three vivid colors and the mean color keep the score; only grays lower it."""
+    own, whole = own_score(tests), unit_float(image)
+    colors = {fill: color for fill in colors_of(main, tests)
+              if (color := fill.color(whole)) is not None}  # fmt: skip
+    after = colors_of(main, tests)
+    vivid = [after[fill] for fill, color in colors.items() if np.ptp(color) > VIVID]
+    falling = [colors[fill] for fill in falling_colors(scale, main, tests)]
+    return (
+        own is not None
+        and len(vivid) >= FEWEST_OTHERS
+        and all(map(scale.keeps, [own, *vivid]))
+        and all(np.ptp(color) < 1 - VIVID for color in falling)
+    )
+
+
+def is_saturation(scale: Scale, image: NDArray[Any], main: Trial, tests: Sequence[Trial]) -> bool:
+    """So does gray of its own brightness."""
+    gray = [one.score for one in tests if one.fill == Gray()]
+    return may_be_saturation(scale, image, main, tests) and any(map(scale.falls, gray))
 
 
 def may_be_structure(scale: Scale, main: Trial, tests: Sequence[Trial]) -> bool:
@@ -161,11 +206,15 @@ def claims_from_fall(
     said, own = [("lowers", firm)], own_score(tests)
     everywhere = control is not None and control.verdict == "almost anywhere"
     if own is not None and scale.keeps(own) and colors:
-        if everywhere and main.fill in colors and len(colors) <= len(after) // 2:
-            said.append(("veto", [main.fill]))
-        elif is_brightness(scale, image, main, tests):
+        veto = is_veto(scale, main, tests) or (
+            everywhere and main.fill in colors and len(colors) <= len(after) // 2
+        )
+        said += [("veto", [main.fill])] if veto else []
+        if is_brightness(scale, image, main, tests):
             said.append(("brightness", colors))
-        else:
+        elif is_saturation(scale, image, main, tests):
+            said.append(("saturation", colors))
+        elif not veto and len(colors) > 1:  # one color alone may be a veto
             near = [nearest([f for f in after if f.is_color], own_mean(image, main.region), image)]
             found = [fill for fill in kept if fill in near]
             said += [("finds color", found)] if found and len(kept) <= 2 else []
@@ -298,13 +347,32 @@ def scores_alone(trials: Iterable[Trial]) -> dict[str, dict[str, float]]:
 
 
 def is_nothing(scale: Scale, trials: Sequence[Trial]) -> Claim | None:
-    """Whether nothing matters: no block, no half and not the whole image, in any color."""
-    moved = [one.score - scale.score for one in trials if one.repaint.strokes]
+    """Whether nothing matters: no block, no half and not the whole image, in any color.
+
+    Where answers differ each time, only those count that were asked several times.
+    """
     halves = [one for one in trials if one.role == "whole"]
+    is_noisy = any(one.repeats is not None for one in halves)
+    moved = [one.score - scale.score for one in trials
+             if one.repaint.strokes and not (is_noisy and one.repeats is None)]  # fmt: skip
     most = max(moved, key=abs, default=0.0)
     if not halves or abs(most) >= max(0.1 * scale.share, 0.02 * scale.range):
         return None
     return Claim("nothing matters", (), (), scale.target, {"before": scale.score, "most": most})
+
+
+def all_together(scale: Scale, trials: Sequence[Trial]) -> Claim | None:
+    """Which fills lower the score on each half of the image, where no place matters."""
+    halves: dict[Fill, list[float]] = {}
+    for one in trials:
+        if one.role == "whole" and one.repaint.share > HALF:
+            halves.setdefault(one.fill, []).append(one.score)
+    fills = tuple(fill for fill, scores in halves.items() if all(map(scale.falls, scores)))
+    if not fills:
+        return None
+    left = [score for fill in fills for score in halves[fill]]
+    numbers = {"before": scale.score, "least": min(left), "most": max(left)}
+    return Claim("all together", (), fills, scale.target, numbers)
 
 
 def same_place(one: Finding | Trial, other: Finding | Trial, most: float = 0.25) -> bool:

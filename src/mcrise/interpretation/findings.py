@@ -107,6 +107,7 @@ class Control(ArrayEq):
     n_as_much: int  # how many do two thirds as much
     verdict: str  # "only here", "here and in n of 19 other places", "in many places",
     # "almost anywhere" or "not controlled"
+    pieces: tuple[Trial, ...] = ()  # as much of the rest, where the block fits into few places
 
     def __repr__(self) -> str:
         return f"<Control: {self.verdict}, {len(self.trials)} other places>"
@@ -118,7 +119,8 @@ class Control(ArrayEq):
     def to_json(self) -> dict[str, Any]:
         low, middle, high = np.quantile(self.scores, [0, 0.5, 1]) if self.trials else [None] * 3
         return {"verdict": self.verdict, "n_as_much": self.n_as_much, "places": len(self.trials),
-                "low": low, "median": middle, "high": high}  # fmt: skip
+                "low": low, "median": middle, "high": high,
+                "pieces": [trial.score for trial in self.pieces]}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

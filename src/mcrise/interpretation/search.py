@@ -22,9 +22,10 @@ from ..fills import Fill
 from ..maps import Maps
 from .candidates import LARGEST, Candidate, Lattice, Ranking, lattice_of, region_of
 from .claims import Claim
-from .controls import FIRST_PLACES, control_of, control_regions, is_settled
+from .controls import FEWEST_PLACES, FIRST_PLACES, control_of, control_regions, is_settled
 from .describe import (
     MOST_COLORS,
+    all_together,
     claims_of,
     first_questions,
     is_nothing,
@@ -37,7 +38,7 @@ from .describe import (
 from .findings import Control, Finding, Findings, Question, Trial, letter_of
 from .regions import find_regions, place_of
 from .repaints import Region, Repaint, Stroke
-from .scale import Scale, Scores, scale_of
+from .scale import LOST, Scale, Scores, scale_of
 from .text import Words
 
 ROUND = 8  # blocks asked about at a time
@@ -48,8 +49,8 @@ N_PAIRED = 6  # blocks that are tried two at a time on the way to another class
 LARGE = "*"  # in place of a letter: an area that is too large for a place
 N_PIECES = 5  # times that as much of the image is painted elsewhere
 WEAK = 0.5  # relative error of a map, from which on the image is scanned beside it
-WRONG = 0.2  # of the trials that matter, against the sign of the map: likewise
-ROOM = 0.75  # of the range: a lower score has room to rise, which maps show badly; likewise
+WRONG = 0.2  # of the trials that matter, against the sign of the map: then it is scanned too
+ROOM = 1 / (1 + LOST)  # of the range: a lower score can rise, which maps show badly: then too
 
 
 @dataclass(frozen=True)
@@ -225,10 +226,21 @@ def look(
     yield from rounds()
     wrong = sum(opposite) > WRONG * len(opposite) or not opposite
     if maps.relative_error > WEAK or wrong or inquiry.scale.score < ROOM * inquiry.scale.range:
-        scanned = ranking.scan()[: max(n_left, 0)]
-        n_left -= len(scanned)
-        if learn((yield from inquiry.ask([inquiry.question(one) for one in scanned]))):
-            yield from rounds()
+        yield from scan(inquiry, ranking, n_left)
+
+
+def scan(
+    inquiry: Inquiry, ranking: Ranking, n_left: int
+) -> Generator[list[Question], list[Scores], None]:
+    """Try blocks all over the image, then those around each that matters."""
+    asked = ranking.scan()[: max(n_left, 0)]
+    while asked:
+        n_left -= len(asked)
+        made = yield from inquiry.ask([inquiry.question(one) for one in asked])
+        hits = [(one, way) for one, trial in zip(asked, made, strict=True)
+                if (way := inquiry.direction(trial))
+                and ranking.learn(trial.region, way)]  # fmt: skip
+        asked = ranking.around(hits, n_left)
 
 
 def choose(
@@ -337,14 +349,20 @@ def describe(
     scale, image = inquiry.scale, inquiry.image
     fills = [fill for fill in inquiry.fills if fill != main.fill][:MOST_COLORS]
     tests = yield from inquiry.ask_surely(first_questions(scale, image, main, fills, full))
-    if full:
-        yield from inquiry.ask_surely(second_questions(scale, image, main, tests))
+    yield from inquiry.ask_surely(second_questions(scale, image, main, tests, full))
     yield from ask_controls(inquiry, main)
 
 
 def ask_controls(inquiry: Inquiry, main: Trial) -> Generator[list[Question], list[Scores], Control]:
-    """The same block and color in other places, until the verdict is known."""
+    """The same block and color in other places, until the verdict is known.
+
+    A block that fits into too few of them is compared with as much of the rest, in pieces.
+    """
     places = control_regions(main.region, main.fill, inquiry.lattice)
+    if len(places) < FEWEST_PLACES:
+        asked = [ask_about(one, main.fill, "pieces", main.letter)
+                 for one in pieces(inquiry, main.region)]  # fmt: skip
+        return control_of(inquiry.scale, main, (), (yield from inquiry.ask_surely(asked)))
     asked = [ask_about(one, main.fill, "control", main.letter) for one in places][
         : inquiry.effort.controls
     ]
@@ -440,8 +458,8 @@ def ask_whole(inquiry: Inquiry) -> Asking:
     boxes = [(top, left, bottom, right) for top, bottom in rows for left, right in columns]
     regions = [region_of((height, width), box) for box in boxes if box[0] < box[2]
                and box[1] < box[3]]  # fmt: skip
-    return (yield from inquiry.ask([ask_about(region, fill, "whole")
-                                    for region in regions for fill in inquiry.fills]))  # fmt: skip
+    asked = [ask_about(region, fill, "whole") for region in regions for fill in inquiry.fills]
+    return (yield from inquiry.ask_surely(asked))
 
 
 def ask_large(inquiry: Inquiry, maps: Maps) -> Generator[list[Question], list[Scores], None]:
@@ -460,7 +478,7 @@ def ask_large(inquiry: Inquiry, maps: Maps) -> Generator[list[Question], list[Sc
         fills = [one for one in inquiry.fills if one != fill][:MOST_COLORS]
         scale, image = inquiry.scale, inquiry.image
         tests = yield from inquiry.ask_surely(first_questions(scale, image, main, fills, True))
-        yield from inquiry.ask_surely(second_questions(scale, image, main, tests))
+        yield from inquiry.ask_surely(second_questions(scale, image, main, tests, True))
         scattered = [ask_about(one, fill, "pieces", LARGE) for one in pieces(inquiry, region)]
         yield from inquiry.ask_surely(scattered)
 
@@ -575,8 +593,9 @@ def controls_of(scale: Scale, main: Trial, trials: Iterable[Trial]) -> Control |
     """The control of a trial: the same fill under the same letter elsewhere."""
     there = [one for one in trials if one.role == "control" and one.letter == main.letter
              and one.fill == main.fill]  # fmt: skip
+    scattered = [one for one in trials if one.role == "pieces" and one.letter == main.letter]
     asked = any(one.role == "own mean" and one.letter == main.letter for one in trials)
-    return control_of(scale, main, there) if there or asked else None
+    return control_of(scale, main, there, scattered) if there or asked else None
 
 
 TESTS = ("color", "own mean", "dominant", "gray", "tint", "shuffle")
@@ -647,8 +666,9 @@ def several_claims(scale: Scale, known: Sequence[Trial], found: Sequence[Finding
             fills = tuple(one.fill for one in some)
             numbers = {"before": scale.score} | {one.fill.name: one.score for one in some}
             claims.append(Claim("saturated", (some[0].region,), fills, scale.target, numbers))
-    nothing = None if found or paired else is_nothing(scale, known)
-    return [*claims, *([nothing] if nothing else [])]
+    if not found and not paired:
+        claims += filter(None, [is_nothing(scale, known) or all_together(scale, known)])
+    return claims
 
 
 def counterfactual_of(scale: Scale, trials: Iterable[Trial], wanted: int | None) -> Trial | None:

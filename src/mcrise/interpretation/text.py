@@ -37,7 +37,7 @@ HEADLINES = {
 }
 MOST_REACTS = 0.4  # of the image, on places that lower the score
 SEARCHED = ("search", "smaller", "lobe")
-SEVERAL = ("either suffices", "both needed", "together", "nothing matters")
+SEVERAL = ("either suffices", "both needed", "together", "all together", "nothing matters")
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +223,13 @@ class Words:
                 f"Nothing here matters: {label!r} is {numbers['before']:.2f}, and no color on any "
                 f"block, half or all of the image moves it by more than {abs(numbers['most']):.2g}."
             )
+        if claim.kind == "all together":
+            colors = join([fill.name for fill in claim.fills], "or")
+            return (
+                f"No place that was tried changes {label!r} by 15%, but the image as a whole "
+                f"matters: {colors} on any half of it leaves "
+                f"{span_of([numbers['least'], numbers['most']])} (from {numbers['before']:.2f})."
+            )
         fill = claim.fills[0].name
         names = [letters.get(key_of(region)) or f"{place_of(region)} ({box_words(region)})"
                  for region in claim.regions]  # fmt: skip
@@ -259,7 +266,8 @@ class Words:
         """An area that is too large for a place: what painting it does, and as much elsewhere."""
         if trial is None:
             return []
-        pieces = [one.score for one in self.trials if one.role == "pieces"]
+        pieces = [one.score for one in self.trials
+                  if one.role == "pieces" and one.letter == trial.letter]  # fmt: skip
         rest = f"; as much of the rest, in pieces, leaves {span_of(pieces)}" if pieces else ""
         verb = "falls" if trial.score < self.scale.score else "rises"
         return [
@@ -316,6 +324,8 @@ def meaning(finding: Finding) -> str:
     claim = next(filter(None, map(finding.claim, HEADLINES)), None)
     if claim is None:
         return f"painting it {'lowers' if finding.direction < 0 else 'raises'} the score"
+    if claim.kind == "lowers" and len(claim.fills) == 1 and finding.claim("as good"):
+        return f"{finding.fill.name} here lowers the score"
     takes = finding.fill.removes  # which would be a claim of its own, if it were that
     if (
         claim.kind in ("lowers", "raises")
@@ -323,6 +333,10 @@ def meaning(finding: Finding) -> str:
         and takes not in CLAIM_KINDS
     ):
         return f"its {takes} {'matters' if finding.direction < 0 else 'lowers the score'}"
+    if claim.kind == "veto" and (
+        finding.control is None or finding.control.verdict != "almost anywhere"
+    ):
+        return f"{finding.fill.name} here lowers the score; what is there does not matter"
     return HEADLINES[claim.kind].format(fills=join([fill.name for fill in claim.fills], "or"))
 
 
@@ -336,7 +350,9 @@ def control_words(control: Control, finding: Finding | None = None) -> str:
     """`Control: the same block in 19 other places leaves 0.84 (median; lowest 0.45): only here.`"""
     scores = control.scores
     if len(scores) < FEWEST_PLACES:
-        return "Not controlled: the place is too large to try in enough others."
+        said = "Not controlled: the place is too large to try in enough others."
+        some = [one.score for one in control.pieces]
+        return f"{said} As much of the rest, in pieces, leaves {span_of(some)}." if some else said
     down = finding is None or finding.direction < 0
     most, word = (min(scores), "lowest") if down else (max(scores), "highest")
     verdict = control.verdict

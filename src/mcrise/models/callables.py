@@ -1,73 +1,21 @@
-"""Callables: given as they are, or by name, `package.module:callable`."""
+"""Functions and objects as models: arrays or Pillow images go in, scores come out."""
 
-import hashlib
-import importlib
-import os
-import sys
+import inspect
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
 from ..errors import InputError
-from .model import Model
-from .provenance import Origin
-from .settings import Settings, file_digest
+from .inputs import NO_PREPROCESSING
+from .model import Model, Predict
+from .settings import Settings
 
-
-def from_name(spec: str, settings: Settings) -> Model:
-    """Import a callable from images (N, H, W, 3) to scores (N, C), a torch module or a `Model`."""
-    module_name, _, path = spec.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        module = importlib.import_module(module_name)
-        found: Any = module
-        for name in path.split("."):
-            found = getattr(found, name)
-    except (Exception, SystemExit) as error:  # the module is the user's: anything may happen
-        raise InputError(
-            f"The model {spec} cannot be imported ({type(error).__name__}: {error}): give "
-            "package.module:callable, importable from here."
-        ) from None
-    source = getattr(module, "__file__", None)
-    digest = file_digest(Path(source)) if source else ""
-    if isinstance(found, type) or not callable(found):
-        what = "class" if isinstance(found, type) else type(found).__name__
-        raise InputError(
-            f"The model {spec} is a {what}, but something to call on images is needed: a function, "
-            "or an object made in that module."
-        )
-    if isinstance(found, Model) or hasattr(found, "state_dict"):
-        model = from_object(found, settings)
-        own = f"{spec} {digest[:16]} {model.identity}"
-        if isinstance(found, Model):
-            own = f"{spec} {digest[:16]} {found.identity} {settings.digest()[:8]}"
-        model = replace(model, identity=own)
-    else:
-        model = from_callable(found, settings, spec, digest)
-    if not digest:
-        return model
-    # Not of the file alone: there may be several models in it, and weights from elsewhere.
-    whole = hashlib.sha256(f"{digest} {path} {model.origin.digest}".encode()).hexdigest()
-    return replace(model, origin=Origin(spec, whole, settings.to_json()))
-
-
-def from_object(model: Any, settings: Settings) -> Model:
-    """A `Model`, a torch module or any callable, as it lies in memory."""
-    if isinstance(model, Model):
-        return with_output(model, settings)
-    if not callable(model):
-        raise InputError(
-            f"The model is a {type(model).__name__}, but something that can be called on images, "
-            "a path, package.module:callable or demo is needed."
-        )
-    if hasattr(model, "state_dict"):
-        from .torch import from_module
-
-        return from_module(model, settings)
-    name = f"callable {getattr(model, '__qualname__', type(model).__qualname__)}"
-    known = from_callable(model, settings, name, "")
-    return known if changes_scores(settings) else replace(known, identity=name)
+PILLOW = "pillow"  # the layout of functions that take a list of Pillow images
+FLOATS = ("jax", "jaxlib", "flax", "equinox", "haiku")  # packages whose functions take 0..1
 
 
 def changes_scores(settings: Settings) -> bool:
@@ -77,11 +25,36 @@ def changes_scores(settings: Settings) -> bool:
 
 def from_callable(found: Any, settings: Settings, name: str, digest: str) -> Model:
     """A callable; it gets whole pixels (uint8) unless scale, mean or std say otherwise."""
+    geometry = settings.geometry(None)
+    if settings.layout == PILLOW or (settings.layout is None and takes_pillow(found)):
+        predict = of_pillow(found)
+        return settings.model(predict, name, digest, geometry=geometry, dtype="uint8")
     about: dict[str, Any] = {"layout": settings.layout} if settings.layout else {}
-    if settings.normalised:
+    jax = any(base.__module__.partition(".")[0] in FLOATS for base in type(found).__mro__)
+    if settings.normalised or jax:
         gain, offset = settings.affine()
         about |= {"dtype": "float32", "gain": gain, "offset": offset}
-    return settings.model(found, name, digest, geometry=settings.geometry(None), **about)
+        about["notes"] = () if settings.normalised else (NO_PREPROCESSING,)
+    return settings.model(found, name, digest, geometry=geometry, **about)
+
+
+def takes_pillow(found: Any) -> bool:
+    """Whether a function says of its first parameter that it is a list of Pillow images."""
+    try:
+        parameters = list(inspect.signature(found).parameters.values())
+    except (TypeError, ValueError):  # of compiled code
+        return False
+    wanted = str(parameters[0].annotation) if parameters else ""
+    return "Image" in wanted and ("list" in wanted.lower() or "Sequence" in wanted)
+
+
+def of_pillow(function: Callable[[list[Image.Image]], Any]) -> Predict:
+    """A function of a list of Pillow images as one of whole pixels (N, H, W, 3)."""
+
+    def predict(batch: NDArray[np.uint8]) -> Any:
+        return function([Image.fromarray(image) for image in batch])
+
+    return predict
 
 
 def with_output(model: Model, settings: Settings) -> Model:

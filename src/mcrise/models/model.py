@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.validation import check_labels, check_written
-from ..errors import InputError, ModelError, safe_str
+from ..errors import InputError, ModelError, first_line, with_cause
 from ..fills import Fill
 from ..images import Geometry, View, unit_float
 from ..painting.canvas import Canvas, make_canvas
+from .heads import WRAP, as_table
 from .provenance import UNKNOWN, Origin
-from .scores import ScoreKind, check_kind, check_scores
+from .scores import ScoreKind, check_kind, check_raw, check_scores
 
 WHOLE = Geometry()  # any size, as it is
 
@@ -43,6 +44,7 @@ class Model:
     identity: str = ""  # what it is called in tables and reports
     origin: Origin = UNKNOWN
     notes: tuple[str, ...] = ()  # what was assumed, for the user
+    rounding: float = 0.0  # by how much a score of a quantised model may be off
 
     def __repr__(self) -> str:
         size = "images of any size"
@@ -126,29 +128,44 @@ class Model:
         except InputError:
             raise
         except Exception as error:
-            reason = safe_str(error).strip().partition("\n")[0] or "no reason given"
-            raise ModelError(f"the model raised {type(error).__name__}: {reason}") from error
-        if answer.ndim != 2 or len(answer) != len(batch) or answer.shape[1] == 0:
+            said = ModelError(f"the model raised {type(error).__name__}: {first_line(error)}")
+            raise with_cause(said, error) from error
+        table = as_table(answer)
+        if table.ndim != 2 or len(table) != len(batch) or table.shape[1] == 0:
+            pictures = f"; for pictures or boxes, {WRAP}" if answer.ndim > 2 else ""
             raise ModelError(
                 f"the model answered {len(batch)} images with an array of shape {answer.shape}, "
-                f"but ({len(batch)}, number of classes) is needed"
+                f"but ({len(batch)}, number of classes) is needed{pictures}"
             )
-        answer = answer.astype(np.float32)
+        answer = table.astype(np.float32)
         if not np.isfinite(answer).all():
             bad = int((~np.isfinite(answer)).any(axis=1).sum())
             raise ModelError(
                 f"the model gave NaN or infinite scores for {bad} of {len(batch)} images: look "
                 "for overflow in the model or its preprocessing"
             )
+        check_raw(answer, self.kind, self.softmax, self.sigmoid)
         if self.softmax:
             answer = np.exp(answer - answer.max(axis=1, keepdims=True))
             answer /= answer.sum(axis=1, keepdims=True)
         if self.sigmoid:
             answer = (0.5 + 0.5 * np.tanh(0.5 * answer)).astype(np.float32)
-        check_scores(self.kind, answer)
+        check_scores(self.kind, answer, self.rounding)
         return answer
 
 
 def as_array(answer: Any) -> NDArray[Any]:
     """What a model returned, also where it is a tensor that remembers how it came about."""
+    if is_labelled(answer):
+        raise InputError(
+            "The function answers with labels and scores, sorted by score, as a pipeline of "
+            "Hugging Face does: give the pipeline itself, or return the scores in a fixed order."
+        )
     return np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
+
+
+def is_labelled(answer: Any) -> bool:
+    """Whether it is a list of {"label": ..., "score": ...}, or a list of such lists."""
+    while isinstance(answer, list | tuple) and answer:
+        answer = answer[0]
+    return isinstance(answer, dict) and {"label", "score"} <= answer.keys()

@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.threads import THREADS, n_cores
-from ..errors import InputError
+from ..errors import InputError, first_line, with_cause
+from .batches import FixedBatch
+from .heads import Head, pick_head, several
+from .inputs import read_input
 from .model import Model
 from .settings import Settings, file_digest, size_named
 
@@ -23,68 +26,44 @@ DTYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(uint
 def from_file(path: Path, settings: Settings) -> Model:
     """Read what the file says of its input and take the rest from the settings."""
     session = open_session(path, settings.threads)
+    return make_model(session, str(path), settings, path.name, weights_digest(path))
+
+
+def from_object(session: Any, settings: Settings) -> Model:
+    """A session of the user's own, with its providers and threads."""
+    path, content = getattr(session, "_model_path", None), getattr(session, "_model_bytes", None)
+    digest = weights_digest(Path(path)) if path and Path(path).is_file() else ""
+    if isinstance(content, bytes):
+        digest = hashlib.sha256(content).hexdigest()
+    return make_model(session, "The session", settings, "InferenceSession", digest)
+
+
+def make_model(session: Any, where: str, settings: Settings, name: str, digest: str) -> Model:
     try:
-        wanted, output = image_input(path, session), pick_output(path, session, settings.name)
-        name = wanted.name
+        wanted, outputs = image_input(where, session), session.get_outputs()
+        heads = [Head(output.name, tuple(output.shape)) for output in outputs]
+        head = pick_head(where, heads, settings.name, guess=True)
+        input_name, output = wanted.name, heads[head].name
     except UnicodeDecodeError:
         raise InputError(
-            f"{path} has an input or output whose name is not UTF-8 text: export it with another."
+            f"{where} has an input or output whose name is not UTF-8 text: export it with another."
         ) from None
     if wanted.type not in DTYPES:
         raise InputError(
-            f"{path} takes {wanted.type}, but images go in as float32, float16 or uint8: export "
+            f"{where} takes {wanted.type}, but images go in as float32, float16 or uint8: export "
             "it with one of these."
         )
-    dtype = DTYPES[wanted.type]
-    layout, size = read_shape(path, wanted.shape, settings)
-    notes: tuple[str, ...] = ()
-    if settings.layout is None and not {wanted.shape[1], wanted.shape[3]} & {1, 3}:
-        notes = ("the model does not say where its channels are, so NCHW was assumed",)
-    gain, offset = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
-    if dtype != "uint8" or settings.normalised:
-        gain, offset = settings.affine()
-        if not settings.normalised:
-            notes += ("no preprocessing was given, so pixels go in scaled to 0..1",)
-    fixed = wanted.shape[0] if isinstance(wanted.shape[0], int) else None
-    geometry = settings.geometry(size)
-    return settings.model(
-        Session(session, name, output, fixed, geometry.size),
-        path.name,
-        weights_digest(path),
-        geometry=geometry,
-        layout=layout,
-        dtype=dtype,
-        gain=gain,
-        offset=offset,
-        notes=notes,
-    )
+    about = read_input(where, wanted.shape, DTYPES[wanted.type], settings)
+    size = about["geometry"].size
 
+    def run(batch: NDArray[Any]) -> NDArray[Any]:
+        with size_named(size):
+            return np.asarray(session.run([output], {input_name: batch})[0])
 
-class Session:
-    """A session as a function of a batch; a fixed batch size is met by slicing and padding."""
-
-    def __init__(
-        self, session: Any, name: str, output: str, fixed: int | None, size: tuple[int, int] | None
-    ) -> None:
-        self.session, self.name, self.output = session, name, output
-        self.fixed, self.size = fixed, size
-
-    def __call__(self, batch: NDArray[Any]) -> NDArray[Any]:
-        if self.fixed is None or self.fixed == len(batch):
-            return self.run(batch)
-        answers = []
-        for start in range(0, len(batch), self.fixed):
-            part = batch[start : start + self.fixed]
-            missing = self.fixed - len(part)
-            padded = np.concatenate([part, np.repeat(part[-1:], missing, axis=0)])
-            answers.append(self.run(padded)[: len(part)])
-        return np.concatenate(answers)
-
-    def run(self, batch: NDArray[Any]) -> NDArray[Any]:
-        with size_named(self.size):
-            answer = np.asarray(self.session.run([self.output], {self.name: batch})[0])
-        # (N, C, 1, 1), as a global pool leaves it, is a table of scores; other pictures are not.
-        return answer.reshape(answer.shape[:2]) if set(answer.shape[2:]) == {1} else answer
+    about["notes"] += several(heads, head, settings.name)
+    fixed = wanted.shape[0]
+    predict = FixedBatch(run, fixed) if isinstance(fixed, int) else run
+    return settings.model(predict, name, digest, **about)
 
 
 def open_session(path: Path, threads: int | None) -> Any:
@@ -100,61 +79,22 @@ def open_session(path: Path, threads: int | None) -> Any:
         providers = onnxruntime.get_available_providers()
         return onnxruntime.InferenceSession(path, options, providers=providers)
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise InputError(
-            f"{path} is not a model that ONNX Runtime can load ({reason.rstrip('.')}): export or "
-            "download it again."
-        ) from None
+        refused = InputError(
+            f"{path} is not a model that ONNX Runtime can load ({first_line(error)}): export or "
+            "download it again, with the files of its weights beside it."
+        )
+        raise with_cause(refused, error) from None
 
 
-def image_input(path: Path, session: Any) -> Any:
+def image_input(where: str, session: Any) -> Any:
     inputs = session.get_inputs()
     images = [given for given in inputs if len(given.shape) == 4]
     if len(inputs) != 1 or len(images) != 1:
         shapes = ", ".join(f"{given.name} {given.shape}" for given in inputs)
         raise InputError(
-            f"{path} takes {shapes}, but one batch of images (four dimensions) is needed."
+            f"{where} takes {shapes}, but one batch of images (four dimensions) is needed."
         )
     return images[0]
-
-
-def read_shape(
-    path: Path, shape: list[Any], settings: Settings
-) -> tuple[str, tuple[int, int] | None]:
-    """The layout, and rows and columns where the model fixes them."""
-    if settings.layout is not None:
-        layout = settings.layout
-    else:
-        layout = "NHWC" if shape[3] in (1, 3) and shape[1] not in (1, 3) else "NCHW"
-    if layout not in ("NCHW", "NHWC"):
-        raise InputError(f"The layout is {layout!r}, but it must be NCHW or NHWC.")
-    rows, cols = shape[2:] if layout == "NCHW" else shape[1:3]
-    n_channels = shape[1] if layout == "NCHW" else shape[3]
-    if n_channels == 1:
-        raise InputError(
-            f"{path} takes images of one channel, so it sees no colors to explain: a model with "
-            "three (rgb) is needed."
-        )
-    if isinstance(n_channels, int) and n_channels != 3:
-        raise InputError(
-            f"{path} takes {n_channels} channels in layout {layout}, but three (rgb) are needed: "
-            "export it so, or give its layout."
-        )
-    if isinstance(rows, int) and isinstance(cols, int):
-        return layout, (rows, cols)
-    return layout, None
-
-
-def pick_output(path: Path, session: Any, name: str | None) -> str:
-    """The output of that name, else the first that looks like scores (N, C), else the first."""
-    outputs = session.get_outputs()
-    names = [output.name for output in outputs]
-    if name is not None:
-        if name not in names:
-            raise InputError(f"{path} has no output {name!r}: it has {', '.join(names)}.")
-        return name
-    tables = [o.name for o in outputs if o.type.startswith("tensor(") and len(o.shape) == 2]
-    return str((tables or names)[0])
 
 
 def weights_digest(path: Path) -> str:

@@ -4,6 +4,7 @@
 size = [224, 224]          # rows, columns, where the model leaves them open
 short_side = 256           # resize the short side to this, then cut `size` from the middle
 filter = "bicubic"         # nearest, bilinear, bicubic, lanczos, area
+crop = "rounded"           # to whole pixels, as torchvision does; floored, as Hugging Face; exact
 scale = 255                # pixels are divided by this first (default 255; 1 for 0..255)
 mean = [0.485, 0.456, 0.406]
 std = [0.229, 0.224, 0.225]
@@ -19,6 +20,7 @@ labels = ["stop", "yield"] # or "labels.txt": a file beside, one label per line
 """
 
 import hashlib
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,16 +33,21 @@ from msgspec import Meta
 
 from .._util.text import did_you_mean
 from .._util.validation import toml
-from ..errors import InputError
+from ..errors import InputError, first_line, safe_str
 from ..images import Geometry
 from .model import Model, Predict
 from .provenance import Origin
 from .scores import ScoreKind
 
 SECTIONS = {
-    "input": ("size", "short_side", "filter", "scale", "mean", "std", "layout", "channels"),
+    "input": ("size", "short_side", "filter", "crop", "scale", "mean", "std", "layout", "channels"),
     "output": ("name", "score_kind", "softmax", "sigmoid", "labels"),
 }
+TOGETHER: tuple[set[str], ...] = (  # settings of which one alone makes no sense
+    {"scale", "mean", "std"},
+    {"size", "short_side", "crop"},
+    {"softmax", "sigmoid", "score_kind"},
+)
 Triple = tuple[float, float, float]  # red, green, blue
 Numbers = float | Sequence[float]  # one for all channels, or red, green and blue
 OLD_NAMES = {"score_kind": "scores"}  # in digests of settings, which saved runs have
@@ -53,12 +60,15 @@ class ModelSettings(TypedDict, total=False):
     size: int | tuple[int, int] | None
     short_side: int | None
     filter: Literal["nearest", "bilinear", "bicubic", "lanczos", "area"] | None
+    crop: Literal["exact", "rounded", "floored"] | None
     scale: float | None
     mean: Numbers | None
     std: Numbers | None
-    layout: Literal["NCHW", "NHWC"] | None
+    layout: Literal["NCHW", "NHWC", "pillow"] | None
     channels: Literal["rgb", "bgr"] | None
-    name: str | None
+    preprocess: Any  # weights, transforms or a processor of another library
+    output: str | None
+    name: str | None  # the same
     score_kind: ScoreKind | None
     softmax: bool | None
     sigmoid: bool | None
@@ -82,7 +92,10 @@ class Settings:
     softmax: bool = False
     labels: tuple[str, ...] | None = None
     threads: int | None = None  # for the runtime; None: all cores
-    sigmoid: bool = field(default=False, repr=False)  # younger than the digests of saved runs
+    # Younger than the digests of saved runs:
+    sigmoid: bool = field(default=False, repr=False)
+    crop: str = field(default="exact", repr=False)
+    given: frozenset[str] = field(default=frozenset(), repr=False, compare=False)  # names, said
 
     @property
     def normalised(self) -> bool:
@@ -99,7 +112,7 @@ class Settings:
                 f"The size is {self.size[0]} x {self.size[1]}, but the model takes only "
                 f"{size[0]} x {size[1]}: leave the size out."
             )
-        return Geometry(size or self.size, self.short_side, self.filter)
+        return Geometry(size or self.size, self.short_side, self.filter, self.crop)
 
     def affine(self) -> tuple[Triple, Triple]:
         """gain and offset such that `pixel * gain + offset` is `(pixel / scale - mean) / std`."""
@@ -117,6 +130,7 @@ class Settings:
             if entry.repr
         ]
         text = f"Settings({', '.join(shown)})" + " sigmoid" * self.sigmoid
+        text += "" if self.crop == Settings.crop else f" crop={self.crop}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
@@ -125,7 +139,7 @@ class Settings:
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in said.items()
-            if name not in ("labels", "threads") and value != getattr(Settings, name)
+            if name not in ("labels", "threads", "given") and value != getattr(Settings, name)
         }
 
     def model(self, predict: Predict, name: str, digest: str, **about: Any) -> Model:
@@ -151,8 +165,20 @@ def read_settings(model: Path | None, given: dict[str, Any]) -> Settings:
             said = convert(read_toml(beside))
         except InputError as error:
             raise InputError(f"{beside}: {error}") from None
-    arguments = {name: value for name, value in given.items() if value is not None}
-    return Settings(**said | convert(arguments))
+    said |= convert({name: value for name, value in given.items() if value is not None})
+    return Settings(**said, given=frozenset(said))
+
+
+def with_known(settings: Settings, known: dict[str, Any]) -> Settings:
+    """Settings with what a model knows of itself, where nobody said otherwise.
+
+    Whoever gives a mean does not mean it together with the model's own deviation, and so on.
+    """
+    said = set(settings.given)
+    for group in TOGETHER:
+        said |= group if said & group else set()
+    own = {name: value for name, value in convert(known).items() if name not in said}
+    return replace(settings, **own, given=settings.given | own.keys())
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -191,6 +217,7 @@ def convert(said: dict[str, Any]) -> dict[str, Any]:
     """What was said, in the types of `Settings`, so that 255 and 255.0 are the same setting."""
     converted = {}
     for name, value in said.items():
+        name = ALIASES.get(name, name)
         if name not in KINDS:
             raise InputError(unknown_setting(name, "a model", list(KINDS)))
         if name == "labels" and isinstance(value, str | Path):
@@ -231,6 +258,7 @@ KINDS: dict[str, tuple[Any, str]] = {
     "size": (int | tuple[int, int], "rows and columns, as in [224, 224], are"),
     "short_side": (Whole, "a whole number above zero is"),
     "filter": (str, "a word is"),
+    "crop": (str, "exact, rounded or floored is"),
     "scale": (Positive, "a number above zero is"),
     "mean": (Number | list[Number], "one number or three (red, green, blue) are"),
     "std": (Positive | list[Positive], "one number or three (red, green, blue) above zero are"),
@@ -243,6 +271,7 @@ KINDS: dict[str, tuple[Any, str]] = {
     "labels": (tuple[str, ...], "a list of names or the path of a text file is"),
     "threads": (Whole, "a whole number above zero is"),
 }
+ALIASES = {"output": "name"}  # what a keyword is called in the files of a model and of a run
 FORMS: dict[str, Callable[[Any], Any]] = {"size": pair, "mean": triple, "std": triple}
 
 
@@ -260,16 +289,19 @@ def read_labels(path: Path) -> tuple[str, ...]:
 
 @contextmanager
 def size_named(size: tuple[int, int] | None) -> Iterator[None]:
-    """Say, where a model fails, that nobody said which size it wants: often that is the reason."""
+    """Say, where a model fails over shapes, that nobody said which size it wants."""
     try:
         yield
     except Exception as error:
-        if size is not None:
+        if size is not None or not re.search(r"shape|size|dimension|reshape|multipl", str(error)):
             raise
-        reason = str(error).strip().partition("\n")[0].rstrip(".")
-        raise RuntimeError(
-            f"{reason} (the image went in at its own size; if the model wants another, give --size)"
-        ) from error
+        said = RuntimeError(
+            f"{first_line(error)} (the image went in at its own size; if the model wants another, "
+            "give size=(224, 224) or whatever it is)"
+        )
+        for note in [safe_str(error).strip()] if "\n" in safe_str(error).strip() else []:
+            said.add_note(note)
+        raise said from error
 
 
 def file_digest(path: Path) -> str:

@@ -5,6 +5,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from .batches import FixedBatch
+from .heads import Head, pick_head
+from .inputs import NO_PREPROCESSING
 from .model import Model
-from .settings import Settings, file_digest, size_named
+from .preprocessing import settings_of
+from .settings import Settings, file_digest, size_named, with_known
 
 
 def import_torch() -> Any:
     try:
         import torch
     except ImportError:
-        raise InputError("This model needs torch: pip install 'mcrise[torch]'.") from None
+        raise InputError("This model needs torch: pip install torch.") from None
     return torch
 
 
@@ -31,7 +36,7 @@ def from_file(path: Path, settings: Settings) -> Model:
     try:
         with quiet():
             if exported:
-                module = torch.export.load(path).module()
+                program = torch.export.load(path)
             else:
                 module = torch.jit.load(path, map_location="cpu").eval()
     except Exception:
@@ -41,6 +46,8 @@ def from_file(path: Path, settings: Settings) -> Model:
             "code: export the model to ONNX or with torch.export.save, or load it in a module of "
             "yours and name it there, package.module:model."
         ) from None
+    if exported:
+        return from_program(program, settings, path.name, file_digest(path))
     return make_model(module, settings, path.name, file_digest(path))
 
 
@@ -60,22 +67,75 @@ def quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def from_module(module: Any, settings: Settings) -> Model:
-    """A module as it lies in memory."""
-    torch = import_torch() if hasattr(module, "state_dict") else None
-    if torch is None or not isinstance(module, torch.nn.Module):
+def from_object(module: Any, settings: Settings) -> Model:
+    """A module or an exported program as it lies in memory."""
+    torch = import_torch()
+    name = type(module).__qualname__
+    if isinstance(module, torch.export.ExportedProgram):
+        return from_program(module, settings, name, weights_digest(module))
+    if not isinstance(module, torch.nn.Module):
         raise InputError(
-            f"The model is a {type(module).__name__}, but a path, package.module:callable, demo or "
-            "a torch module is needed; plain callables go straight to mcrise.explain."
+            f"The model is a {name} of torch, but a module or an exported program is needed."
         )
+    notes: tuple[str, ...] = ()
+    if module.training:
+        module.eval()
+        notes = ("the module was in training mode and was put into eval()",)
+    package = type(module).__module__.partition(".")[0]
+    if package == "timm" and isinstance(getattr(module, "pretrained_cfg", None), dict):
+        settings = with_known(settings, {**timm_settings(module, settings), "softmax": True})
+    elif package == "torchvision":
+        if not settings.normalised:
+            raise InputError(
+                f"The model {name} of torchvision does not say how its images are prepared: give "
+                "the weights that it was made with, as in preprocess=ResNet18_Weights.DEFAULT, or "
+                "mean and std."
+            )
+        settings = with_known(settings, {"softmax": True})
+    return make_model(module, settings, name, weights_digest(module), notes)
+
+
+def timm_settings(module: Any, settings: Settings) -> dict[str, Any]:
+    """What timm knows of a model's images; not asked where the size and the mean were given."""
+    if settings.size is not None and settings.normalised:
+        return {}
+    return settings_of(module.pretrained_cfg)
+
+
+def from_program(program: Any, settings: Settings, name: str, digest: str) -> Model:
+    """An exported program, which may fix the number and the size of its images."""
+    shape = input_shape(program)
+    model = make_model(program.module(), settings, name, digest)
+    if shape is None:
+        return model
+    batch, size = shape
+    predict = model.predict if batch is None else FixedBatch(model.predict, batch)
+    return replace(model, predict=predict, geometry=settings.geometry(size))
+
+
+def input_shape(program: Any) -> tuple[int | None, tuple[int, int] | None] | None:
+    """How many images a program takes and of what size, each None where it is open."""
+    names = program.graph_signature.user_inputs
+    values = [node.meta["val"] for node in program.graph.nodes if node.name in names]
+    if len(values) != 1 or getattr(values[0], "ndim", 0) != 4:
+        return None
+    n, _, rows, cols = (side if type(side) is int else None for side in values[0].shape)
+    return n, None if rows is None or cols is None else (rows, cols)
+
+
+def weights_digest(module: Any) -> str:
+    torch = import_torch()
+    weights = module.state_dict() if callable(module.state_dict) else module.state_dict
     content = hashlib.sha256()
-    for name, weight in sorted(module.state_dict().items()):
+    for name, weight in sorted(weights.items()):
         content.update(name.encode())
         content.update(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
-    return make_model(module.eval(), settings, type(module).__qualname__, content.hexdigest())
+    return content.hexdigest()
 
 
-def make_model(module: Any, settings: Settings, name: str, digest: str) -> Model:
+def make_model(
+    module: Any, settings: Settings, name: str, digest: str, notes: tuple[str, ...] = ()
+) -> Model:
     torch = import_torch()
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
@@ -89,7 +149,6 @@ def make_model(module: Any, settings: Settings, name: str, digest: str) -> Model
         return np.asarray(pick(answer, settings.name).float().cpu().numpy())
 
     gain, offset = settings.affine()
-    assumed = "no preprocessing was given, so pixels go in scaled to 0..1"
     return settings.model(
         predict,
         name,
@@ -99,19 +158,32 @@ def make_model(module: Any, settings: Settings, name: str, digest: str) -> Model
         dtype="float16" if dtype == torch.float16 else "float32",
         gain=gain,
         offset=offset,
-        notes=() if settings.normalised else (assumed,),
+        notes=notes if settings.normalised else (*notes, NO_PREPROCESSING),
     )
 
 
 def pick(answer: Any, name: str | None) -> Any:
-    """The scores among what a module returns: those of that name, else `logits`, else the first."""
+    """The scores among what a module returns: those of that name, or the only ones there are.
+
+    Of outputs without names, the first, or the one of that number.
+    """
     if isinstance(answer, dict):
-        if name is not None and name not in answer:
-            raise InputError(f"The model has no output {name!r}: it has {', '.join(answer)}.")
-        return answer[name or ("logits" if "logits" in answer else next(iter(answer)))]
-    if name is not None:
-        raise InputError(
-            f"The output {name!r} was asked for, but this model's outputs have no names: leave the "
-            "name out."
-        )
-    return answer[0] if isinstance(answer, tuple | list) else answer
+        if name is None and "logits" in answer:
+            return answer["logits"]
+        heads = [
+            Head(key, tuple(value.shape) if hasattr(value, "shape") else None)
+            for key, value in answer.items()
+        ]
+        return answer[heads[pick_head("The model", heads, name)].name]
+    if not isinstance(answer, tuple | list):
+        if name is not None:
+            raise InputError(
+                f"The output {name!r} was asked for, but this model has one output without a name: "
+                "leave it out."
+            )
+        return answer
+    heads = [
+        Head(str(place), tuple(value.shape) if hasattr(value, "shape") else None)
+        for place, value in enumerate(answer)
+    ]
+    return answer[pick_head("The model", heads, name or "0")]

@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from .._util.text import one_line
 from ..explanation import Explanation
 from ..images import downsample, downsampling_step
-from ..interpretation.findings import Finding, Findings, Trial
+from ..interpretation.findings import Finding, Findings, Trial, box_of
 from ..interpretation.scale import scale_of
 from ..maps import Maps
 from .plots import (
     MOST_SIDE,
     Scale,
+    ShownFigure,
     drawn,
     hatch_chance,
     measured_width,
@@ -130,10 +131,9 @@ def conclusion(findings: Findings) -> list[str]:
 
 
 def caption_of(finding: Finding, shots: "Shots") -> list[str]:
-    rows, columns = finding.rows, finding.columns
     lines = [
         f"{finding.letter}: {finding.place}",
-        f"rows {rows[0]}–{rows[1]}, columns {columns[0]}–{columns[1]}",
+        box_words(finding.region),
         "",
         "TEST: paint all of it and ask the model.",
         "",
@@ -157,7 +157,9 @@ def foot(explanation: Explanation, findings: Findings, maps: Maps, enlarged: boo
                 f" (median; {word} {number(explanation, worst)}): {one.control.verdict}."
             )
     tests = "Tests: ▼ lowers, ▲ raises, = keeps the score; thick frame: the answer changes."
-    return [*lines, *([] if enlarged else [legend(maps)]), f"{tests} Cost: {explanation.n_calls}."]
+    lines += [] if enlarged else [legend(maps)]
+    assumed = [f"Note: {note}." for note in explanation.assumed]
+    return [*lines, f"{tests} Cost: {explanation.n_calls}.", *assumed]
 
 
 def legend(maps: Maps) -> str:
@@ -166,7 +168,7 @@ def legend(maps: Maps) -> str:
     return (
         f"Maps: {sentence_start(chance)}; plain gray areas have no visible effect. "
         "Outlines: purple where painting lowers the score, orange where it raises it; "
-        "dashed: other places."
+        "dashed: other places. Letters on the maps: the places that are tested below."
     )
 
 
@@ -252,19 +254,19 @@ class Shots:
         findings = self.findings
         shown: list[Shot | None] = []
         words = ["Other places", "", "painted in the color that changes most"]
-        if findings.counterfactual is not None and not self.is_shown(findings.counterfactual):
-            trial = findings.counterfactual
-            shown.append(self.shot(trial, "smallest change"))
-            words = ["Smallest change", "of the answer that was found"]
+        if (smallest := smallest_change(findings)) is not None:
+            shown.append(self.shot(smallest, "smallest change"))
+            boxes = [box_words(stroke.region) for stroke in smallest.repaint.strokes]
+            words = ["Smallest change", "of the answer that was found:", *boxes]
             if findings.listed:
                 words += ["", "and other places"]
-        listed = findings.listed
+        listed, n_shown = findings.listed, len(pictured(findings))
         shown += [
             self.shot(one.trial, f"{one.letter}: {patch_name(one.trial)}")
-            for one in listed[:MOST_LISTED]
+            for one in listed[:n_shown]
         ]
-        if len(listed) > MOST_LISTED:
-            words += ["", f"and {len(listed) - MOST_LISTED} more, outlined in the image"]
+        if len(listed) > n_shown:
+            words += ["", f"and {len(listed) - n_shown} more, outlined in the image"]
         if shown:
             yield words, shown
         elif not findings.findings and findings.trials:
@@ -280,10 +282,25 @@ class Shots:
                 [self.shot(trial, patch_name(trial)) for trial in strongest[:5]],
             )  # fmt: skip
 
-    def is_shown(self, trial: Trial) -> bool:
-        known = [one.trial for one in self.findings]
-        known += [test for one in self.findings.described for test in one.tests]
-        return any(trial.repaint.digest == other.repaint.digest for other in known)
+
+def smallest_change(findings: Findings) -> Trial | None:
+    """The smallest repaint that changes the answer, if no test of a finding shows it."""
+    trial = findings.counterfactual
+    known = [one.trial for one in findings]
+    known += [test for one in findings.described for test in one.tests]
+    if trial is None or any(trial.repaint.digest == one.repaint.digest for one in known):
+        return None
+    return trial
+
+
+def pictured(findings: Findings) -> tuple[Finding, ...]:
+    """The places that are only listed and have a picture: as many as fit in a row."""
+    return findings.listed[: MOST_LISTED - (smallest_change(findings) is not None)]
+
+
+def box_words(region: NDArray[np.bool_]) -> str:
+    top, left, bottom, right = box_of(region)
+    return f"rows {top}–{bottom}, columns {left}–{right}"
 
 
 COLOR_ROLES = ("search", "smaller", "finding", "color", "counterfactual")
@@ -332,7 +349,7 @@ class Page:
 
     def __init__(self, height: float) -> None:
         self.height = height
-        self.figure = Figure(figsize=(WIDTH / DPI, height / DPI), dpi=DPI, facecolor="white")
+        self.figure = ShownFigure(figsize=(WIDTH / DPI, height / DPI), dpi=DPI, facecolor="white")
         FigureCanvasAgg(self.figure)  # draws without a screen
 
     def axes(self, left: float, top: float, wide: float, high: float) -> Axes:
@@ -436,6 +453,7 @@ class MapsRow:
             hatch_chance(axis, maps, k, scale)
             for one in findings.described:
                 outline_region(axis, one.region, INK)
+                draw_small_letter(axis, one)
             middle = layout.left(column) + (layout.pitch - GAP) / 2
             words = cut(patch_title(maps, k), layout.pitch - 6, 9)
             page.write(middle, top - 28, words, 9, align="center")
@@ -447,6 +465,8 @@ class MapsRow:
             lines = [f"{' '.join(WHERE)}.", *wrapped(legend(maps), room, 9, 3)]
             for n, line in enumerate(lines):
                 page.write(left, below + n * LINE * 9, line, 9, SOFT if n else INK)
+            below += (len(lines) + 0.5) * LINE * 9
+            self.list_places(page, left, below, top + self.image_size(layout)[1] - below)
             return
         middle = layout.left(1) + (layout.pitch - GAP) / 2
         size = min(9.5, 0.062 * (layout.pitch - GAP))
@@ -454,16 +474,37 @@ class MapsRow:
         for n, line in enumerate(WHERE):
             page.write(middle, first + n * LINE * size, line, size, align="center")
 
+    def list_places(self, page: Page, left: float, top: float, high: float) -> None:
+        """Where the other places are, in two columns, as far as there is room."""
+        listed, n_lines = self.findings.listed, int(high / (LINE * 9))
+        each = (WIDTH - MARGIN - left) / 2
+        for n, one in enumerate(listed[: 2 * max(n_lines - 1, 0)]):
+            if n == 0:
+                page.write(left, top, "Other places:", 9)
+            words = (
+                f"{one.letter}: {box_words(one.region)}, {patch_name(one.trial)} {one.after:.2f}"
+            )
+            row, column = n // 2 + 1, n % 2
+            words = cut(words, each - GAP, 9)
+            page.write(left + column * each, top + row * LINE * 9, words, 9, SOFT)
+
     def draw_image(self, page: Page, layout: Layout, top: float) -> None:
+        """The image; places without a picture below have one outline together and no letter."""
         findings, (wide, high) = self.findings, self.image_size(layout)
         room = (2 if self.enlarged else 1) * layout.pitch - GAP
         left = MARGIN + (room - wide) / 2
         axis = self.panel(page, left, top, (wide, high), self.maps.image)
-        for one in findings:
+        lettered = [*findings.described, *pictured(findings)]
+        for way, color in ((-1, LOWERS), (1, RAISES)):
+            rest = [one.region for one in findings
+                    if one not in lettered and one.direction == way]  # fmt: skip
+            if rest:
+                outline_region(axis, np.logical_or.reduce(rest), color, dashed=True)
+        for one in reversed(lettered):
             color = RAISES if one.direction > 0 else LOWERS
             outline_region(axis, one.region, color, dashed=not one.described)
-        spots = place_letters([one.region for one in findings], self.maps.image.shape, wide)
-        for one, (row, column) in zip(findings, spots, strict=True):
+        spots = place_letters([one.region for one in lettered], self.maps.image.shape, wide)
+        for one, (row, column) in zip(lettered, spots, strict=True):
             draw_letter(axis, one, row, column)
         page.write(MARGIN + room / 2, top - 28, letters_title(findings), 9, align="center")
 
@@ -564,6 +605,16 @@ def draw_letter(axis: Axes, finding: Finding, row: float, column: float) -> None
         column, row, finding.letter, color="white", ha="center", va="center",
         fontsize=9 if finding.described else 7, fontweight="bold", parse_math=False,
         bbox={"boxstyle": "circle,pad=0.15", "facecolor": color, "edgecolor": "white"},
+    )  # fmt: skip
+
+
+def draw_small_letter(axis: Axes, finding: Finding) -> None:
+    """In the upper left corner of a place on a map."""
+    every = downsampling_step(finding.region.shape, MOST_SIDE)
+    top, left, _, _ = (edge / every for edge in box_of(finding.region))
+    axis.text(
+        left, top, finding.letter, fontsize=6, fontweight="bold", ha="left", va="top",
+        parse_math=False, bbox={"boxstyle": "square,pad=0.1", "fc": "white", "ec": "none"},
     )  # fmt: skip
 
 

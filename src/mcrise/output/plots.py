@@ -104,11 +104,11 @@ def plot_maps(
         show_image(axes[line, 0], maps.image, names[line] if names else short(maps.label))
         for k in range(len(maps.values)):
             axis = axes[line, 1 + k]
-            show_map(axis, maps, k, scale)
+            _show_map(axis, maps, k, scale)
             if line == 0 or rows[0].names != maps.names:
                 head(axis, maps, k)
     colorbar(figure, axes, scale, rows[0].unit)
-    caption(figure, rows)
+    _caption(figure, rows)
     return figure
 
 
@@ -116,7 +116,7 @@ def plot_into(axis: Axes, maps: Maps, vmax: float | None = None, cmap: str | Non
     """The strongest of some maps, into axes of the caller's own."""
     k = int(np.abs(maps.values).max(axis=(1, 2)).argmax())
     scale = scale_for([maps], vmax, cmap)
-    show_map(axis, maps, k, scale)
+    _show_map(axis, maps, k, scale)
     plain(axis.set_title(f"{short(maps.label)}: {maps.names[k]}", fontsize=9))
     axis.set_axis_off()
     figure = axis.get_figure(root=True)
@@ -132,10 +132,10 @@ def plot_rise(rise: Maps, debiased: Maps) -> Figure:
     units = rise.unit, f"{debiased.unit} when kept"
     for panel, (maps, unit) in enumerate(zip((rise, debiased), units, strict=True), start=1):
         scale = scale_for([maps])
-        show_map(axes[0, panel], maps, 0, scale)
+        _show_map(axes[0, panel], maps, 0, scale)
         axes[0, panel].set_title(["RISE", "debiased RISE"][panel - 1], fontsize=9)
         colorbar(figure, axes[:, panel : panel + 1], scale, unit)
-    caption(figure, [debiased])
+    _caption(figure, [debiased])
     return figure
 
 
@@ -144,7 +144,7 @@ def plot_comparison(comparison: Comparison) -> Figure:
     difference = comparison.difference
     rows = [comparison.wanted, comparison.given, difference.maps]
     figure = plot_maps(rows, [short(rows[0].label), short(rows[1].label), "difference"])
-    outline(figure.axes[2 * (1 + len(rows[0].values))], difference.findings)
+    _outline(figure.axes[2 * (1 + len(rows[0].values))], difference.findings)
     return figure
 
 
@@ -169,16 +169,16 @@ def plot_match(maps: Maps, match: NDArray[Any], name: str) -> Figure:
     plain(axes[0, 1].set_xlabel(short(name), fontsize=6))
     scale = scale_for([maps])
     for panel in range(len(maps.values)):
-        show_map(axes[0, 2 + panel], maps, panel, scale)
+        _show_map(axes[0, 2 + panel], maps, panel, scale)
         head(axes[0, 2 + panel], maps, panel)
     colorbar(figure, axes, scale, maps.unit)
-    caption(figure, [maps])
+    _caption(figure, [maps])
     return figure
 
 
 def plot_curves(curves: Sequence[Curve]) -> Figure:
     """Score against the share of pixels changed; deletion on the left, insertion on the right."""
-    figure = Figure(figsize=(8, 3.4), dpi=DPI, layout="constrained")
+    figure = ShownFigure(figsize=(8, 3.4), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2, sharey=True)
     for curve in curves:
@@ -218,22 +218,22 @@ def plot_sheet(
     return figure
 
 
-def outline(axis: Axes, findings: Sequence[Finding]) -> None:
+def _outline(axis: Axes, findings: Sequence[Finding]) -> None:
     """Draw around each region, in the color of its direction, with its number."""
     ends = matplotlib.colormaps[DIVERGING]
     for number, finding in enumerate(findings, start=1):
         color = ends(0.85 if finding.direction > 0 else 0.1)
         outline_region(axis, finding.region, color)
         every = downsampling_step(finding.region.shape, MOST_SIDE)
-        row, col = middle_pixel(touched_blocks(finding.region, every))
+        row, col = _middle_pixel(touched_blocks(finding.region, every))
         axis.text(
             col, row, str(number), color="white", fontsize=8, ha="center", va="center",
             bbox={"boxstyle": "circle,pad=0.15", "facecolor": color, "edgecolor": "white"},
         )  # fmt: skip
-    fit_to_image(axis)
+    _fit_to_image(axis)
 
 
-def fit_to_image(axis: Axes) -> None:
+def _fit_to_image(axis: Axes) -> None:
     """Let the picture fill its axes, whatever reaches beyond it."""
     rows, columns = axis.get_images()[0].get_size()
     axis.set_xlim(-0.5, columns - 0.5)
@@ -296,10 +296,10 @@ def hatch_chance(axis: Axes, maps: Maps, k: int, scale: Scale) -> None:
                                 hatches=["/////"])  # fmt: skip
     stripes.set_edgecolor("#00000055")
     stripes.set_linewidth(0)
-    fit_to_image(axis)
+    _fit_to_image(axis)
 
 
-def middle_pixel(region: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _middle_pixel(region: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The pixel of a region that is nearest to its middle: a ring's middle is outside it."""
     pixels = np.argwhere(region)
     distance = np.square(pixels - pixels.mean(axis=0)).sum(axis=1)
@@ -313,7 +313,7 @@ def panels(
     """Axes for pictures of the shape of `image`, all of about the same area."""
     stretch = float(np.clip(image.shape[0] / image.shape[1], 0.5, 2)) ** 0.5
     wide, high = PANEL / stretch, PANEL * stretch
-    figure = Figure(
+    figure = ShownFigure(
         figsize=(n_cols * (wide + gap) + 0.9, n_rows * (high + 0.1) + 0.45),
         dpi=DPI,
         layout="compressed",
@@ -338,7 +338,7 @@ def show_image(axis: Axes, image: NDArray[Any], title: str) -> None:
     plain(axis.set_title(title, fontsize=9))
 
 
-def show_map(axis: Axes, maps: Maps, k: int, scale: Scale) -> None:
+def _show_map(axis: Axes, maps: Maps, k: int, scale: Scale) -> None:
     """Draw map k, striped where it could be chance."""
     axis.imshow(drawn(maps, k, scale))
     hatch_chance(axis, maps, k, scale)
@@ -420,7 +420,7 @@ def colorbar(figure: Any, axes: NDArray[Any], scale: Scale, label: str) -> None:
     bar.ax.tick_params(labelsize=8)
 
 
-def caption(figure: Figure, rows: Sequence[Maps]) -> None:
+def _caption(figure: Figure, rows: Sequence[Maps]) -> None:
     """Say below a figure what is drawn faintly in it."""
     if words := pale_areas(rows):
         plain(figure.supxlabel(words, fontsize=7))
@@ -438,12 +438,12 @@ def measured_width(words: str, size: float, bold: bool = False) -> float:
     Word by word: to lay out each beginning of a line would take as long as drawing the figure.
     """
     first, *more = visible(words).encode(errors="backslashreplace").decode().split(" ")
-    space = word_width("x x", size, bold) - word_width("xx", size, bold)
-    return word_width(first, size, bold) + sum(space + word_width(w, size, bold) for w in more)
+    space = _word_width("x x", size, bold) - _word_width("xx", size, bold)
+    return _word_width(first, size, bold) + sum(space + _word_width(w, size, bold) for w in more)
 
 
 @functools.lru_cache(4096)
-def word_width(word: str, size: float, bold: bool) -> float:
+def _word_width(word: str, size: float, bold: bool) -> float:
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties
 
@@ -473,6 +473,13 @@ def figure_pixels(figure: Figure) -> NDArray[np.uint8]:
         warnings.filterwarnings("ignore", LACKING, UserWarning)
         canvas.draw()
     return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+
+
+class ShownFigure(Figure):
+    """A figure that a notebook shows, whether or not it was made ready for matplotlib's."""
+
+    def _repr_png_(self) -> bytes:
+        return figure_png(self)
 
 
 def figure_png(figure: Figure) -> bytes:

@@ -50,13 +50,13 @@ def with_progress(run: Iterator[Explanation], title: str = "masks") -> Iterator[
 
 def show_progress(run: Iterator[T], unit: str, look: Callable[[T], ProgressState]) -> Iterator[T]:
     """Pass anything on while `look` says where it is, in the way that suits who watches."""
-    with watcher(unit) as show:
+    with _watcher(unit) as show:
         for state in run:
             show(look(state))
             yield state
 
 
-def watcher(unit: str) -> AbstractContextManager[Callable[[ProgressState], None]]:
+def _watcher(unit: str) -> AbstractContextManager[Callable[[ProgressState], None]]:
     console = Console(stderr=True)
     if console.is_jupyter:
         return cell(unit)
@@ -77,7 +77,7 @@ class Speed(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        return Text("" if speed is None else pace(speed, self.unit), style="progress.data.speed")
+        return Text("" if speed is None else _pace(speed, self.unit), style="progress.data.speed")
 
 
 @contextmanager
@@ -129,17 +129,17 @@ class ProgressLog:
             self.first = now, spot.done
         self.n_last = spot.done
         since, n_before = self.first
-        told = [f"{spot.done:,} of {spot.goal:,} {self.unit}"]
+        words = [f"{spot.done:,} of {spot.goal:,} {self.unit}"]
         if spot.done > n_before and now > since:
             speed = (spot.done - n_before) / (now - since)
-            told.append(pace(speed, self.unit))
+            words.append(_pace(speed, self.unit))
             if spot.done < spot.goal:
-                told.append(f"{duration((spot.goal - spot.done) / speed)} left")
+                words.append(f"{duration((spot.goal - spot.done) / speed)} left")
         title = "" if spot.title == self.unit else f"{spot.title.strip()}: "
-        return title + ", ".join(told)
+        return title + ", ".join(words)
 
 
-def pace(speed: float, unit: str) -> str:
+def _pace(speed: float, unit: str) -> str:
     return f"{speed:,.0f} {unit}/s" if speed >= 10 else f"{speed:.2g} {unit}/s"
 
 
@@ -163,11 +163,11 @@ def cell(unit: str) -> Iterator[Callable[[ProgressState], None]]:
 
     def show(spot: ProgressState) -> None:
         nonlocal due
-        told = telling.line(spot)
+        words = telling.line(spot)
         if time.monotonic() >= due or spot.done >= spot.goal:
             due = time.monotonic() + NEXT_LOOK
             bar = f'<progress value="{spot.done}" max="{spot.goal}"></progress>'
-            shown = {"text/plain": told, "text/html": f"{bar} {html.escape(told)}"}
+            shown = {"text/plain": words, "text/html": f"{bar} {html.escape(words)}"}
             handle.update(shown, raw=True)
 
     yield show

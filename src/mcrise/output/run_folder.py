@@ -118,12 +118,12 @@ def summarise(
         scores=explanation.kind,
         size=plan.size,
         predicted=tuple(explanation.top()),
-        maps=tuple(summarise_maps(one, tested.get(one.target)) for one in maps),
-        notes=(*explanation.notes, *notes),
+        maps=tuple(_summarise_maps(one, tested.get(one.target)) for one in maps),
+        notes=tuple(dict.fromkeys((*explanation.notes, *notes))),
     )
 
 
-def summarise_maps(maps: Maps, findings: Findings | None) -> MapsSummary:
+def _summarise_maps(maps: Maps, findings: Findings | None) -> MapsSummary:
     error = maps.relative_error
     return MapsSummary(
         maps.target,
@@ -131,13 +131,13 @@ def summarise_maps(maps: Maps, findings: Findings | None) -> MapsSummary:
         maps.estimator,
         maps.unit,
         error if math.isfinite(error) else None,
-        tuple(extreme(maps, panel, name) for panel, name in enumerate(maps.names)),
+        tuple(_extreme(maps, panel, name) for panel, name in enumerate(maps.names)),
         maps.notes,
         None if findings is None else findings.to_json(),
     )
 
 
-def extreme(maps: Maps, panel: int, name: str) -> Extreme:
+def _extreme(maps: Maps, panel: int, name: str) -> Extreme:
     values, se = maps.values[panel], maps.se[panel]
     row, column = (int(at) for at in np.unravel_index(np.abs(values).argmax(), values.shape))
     return Extreme(name, row, column, float(values[row, column]), float(se[row, column]))
@@ -188,7 +188,7 @@ class RunFolder:
         """
         origin = explanation.origin
         if spec is None:
-            known = find_file(origin, (self.path, Path.cwd())) or find_old_demo(explanation)
+            known = find_file(origin, (self.path, Path.cwd())) or _find_old_demo(explanation)
             if known is None:
                 name = origin.name or explanation.model
                 raise InputError(
@@ -229,15 +229,15 @@ class RunFolder:
         summary = summarise(explanation, maps, tested, notes)
         files = {MAPS: plot_maps(maps)}
         for target, findings in tested.items():
-            name = EXPLANATION if EXPLANATION not in files else named(
+            name = EXPLANATION if EXPLANATION not in files else _named(
                 EXPLANATION, explanation.label(target)
             )  # fmt: skip
             files[name] = plot_explanation(explanation, findings)
         if not find_estimator(estimator).per_fill:
             pair = [explanation.maps(maps[0].target, name) for name in ("rise", "debiased")]
             files[RISE] = plot_rise(*pair)
-        written = {name: self.save(figure, named(name, suffix)) for name, figure in files.items()}
-        self.write_json(named(SUMMARY, suffix), summary.to_json())
+        written = {name: self.save(figure, _named(name, suffix)) for name, figure in files.items()}
+        self.write_json(_named(SUMMARY, suffix), summary.to_json())
         return Drawing(summary, tested, written, explanation.plan.fills)
 
     def save(self, figure: "Figure", name: str) -> Path:
@@ -300,14 +300,14 @@ def folder_of(run: Path) -> RunFolder:
     return RunFolder(run if run.is_dir() else run.parent)
 
 
-def find_old_demo(explanation: Explanation) -> str | None:
+def _find_old_demo(explanation: Explanation) -> str | None:
     """The embedded model, for a run that was made before origins were kept."""
     if explanation.origin.digest or load_model("demo").identity != explanation.model:
         return None
     return "demo"
 
 
-def named(name: str, suffix: str) -> str:
+def _named(name: str, suffix: str) -> str:
     """`maps-stop.png` for `maps.png` and `stop`."""
     stem, _, ending = name.rpartition(".")
     return f"{stem}-{slug(suffix)}.{ending}" if suffix else name

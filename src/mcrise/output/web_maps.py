@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import matplotlib
@@ -24,6 +25,7 @@ def pack(
     grid: tuple[int, int],
     chance: NullThreshold | None = None,
     most_bytes: int = MOST_BYTES,
+    about: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Maps as a browser reads them: the length of a header, the header as JSON, whole numbers.
 
@@ -32,6 +34,7 @@ def pack(
     map of a large image has no more detail than its grid: so they are at points at equal distances
     from the first to the last of the image's `size` pixels, with straight lines between. With
     `chance`, what must exceed its `limit` to count; where these are other maps, they come last.
+    `about` is added to the header.
     """
     values, se = maps.values, maps.se
     tested = [] if chance is None else [chance.values]
@@ -67,6 +70,7 @@ def pack(
         "unit": maps.unit,
         "relative_error": error if math.isfinite(error) else None,
         "notes": list(maps.notes),
+        **(about or {}),
     }
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 4)

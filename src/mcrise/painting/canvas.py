@@ -6,7 +6,6 @@ as for fifty. Normalisation commutes with blending because the weights add to on
 and the fills are normalised once and blended in the model's own space.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.threads import n_cores
+from .._util.threads import n_cores, shared_pool
 from ..masks import Masks, Plan, enlargement
 
 
@@ -63,8 +62,10 @@ def make_canvas(
     return Canvas(palette, np.ascontiguousarray(planes, np.float32), layout, dtype)
 
 
-def paint(plan: Plan, canvas: Canvas, masks: Masks, out: NDArray[Any]) -> NDArray[Any]:
-    """Paint `masks` over the image into `out`, a batch of the same length."""
+def paint(
+    plan: Plan, canvas: Canvas, masks: Masks, out: NDArray[Any], n_threads: int | None = None
+) -> NDArray[Any]:
+    """Paint `masks` over the image into `out`, a batch of the same length, with all cores."""
     from .kernels import paint_rows  # numba, on first use
 
     small = canvas.palette[masks.cells]  # (N, h + 2, w + 2, 3 + Q)
@@ -77,11 +78,14 @@ def paint(plan: Plan, canvas: Canvas, masks: Masks, out: NDArray[Any]) -> NDArra
             small[part], masks.shifts[part], *plan.cell, canvas.pictures, half(out), target[part]
         )
 
-    n_threads = min(n_cores(), len(masks))
+    n_threads = min(n_threads or n_cores(), len(masks))
     bounds = np.linspace(0, len(masks), n_threads + 1).astype(int)
-    parts = [slice(a, b) for a, b in pairwise(bounds)]
-    with ThreadPoolExecutor(n_threads) as pool:  # the kernel lets go of the interpreter lock
-        list(pool.map(work, parts))
+    first, *others = [slice(a, b) for a, b in pairwise(bounds)]
+    # The kernel lets go of the interpreter lock.
+    jobs = [shared_pool().submit(work, part) for part in others]
+    work(first)
+    for job in jobs:
+        job.result()
     return out
 
 

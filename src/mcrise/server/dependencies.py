@@ -1,4 +1,4 @@
-"""Parameters: what the handlers of requests are given, checked."""
+"""Parameters of requests, checked, as the handlers of several routes are given them."""
 
 from collections.abc import Mapping
 from inspect import Parameter, Signature
@@ -18,10 +18,14 @@ from .uploads import MOST_MASKS
 
 JobId = Annotated[str, InPath(pattern="^[0-9a-f]{16}$")]
 Target = Annotated[int | None, Query(ge=0, lt=10_000, description="Class; the top one if left out")]
+Less = Annotated[
+    str | None, Query(pattern="^[0-9a-f]{16}$", description="Job whose maps are taken off")
+]
 EstimatorName = Annotated[str, Query(pattern=f"^({'|'.join(ESTIMATORS)})$")]
 
 # Of a route, for the schema.
 PNG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/png": {}}}}
+JPEG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/jpeg": {}}}}
 BYTES: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
 BODY = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 

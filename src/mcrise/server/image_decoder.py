@@ -1,4 +1,4 @@
-"""Decoding: pictures of strangers are unpacked in a process of its own, on a budget.
+"""The image decoder: pictures of strangers are unpacked in another process, on a budget.
 
 A few kilobytes may unpack to a gigabyte or take minutes, and a decoder may have a fault that nobody
 knows of yet. So the bytes go to a helper process, one picture at a time, which has so much memory
@@ -99,7 +99,7 @@ class Decoder:
         visit.begin(process)
         late.start()
         try:
-            send(process.stdin, {**asdict(geometry), "length": len(content)}, content)
+            _send(process.stdin, {**asdict(geometry), "length": len(content)}, content)
             answer = json.loads(process.stdout.readline())
             if "status" in answer:
                 raise UploadRefused(answer["status"], answer["reason"])
@@ -148,7 +148,7 @@ atexit.register(DECODER.close)
 
 def serve() -> None:
     """Unpack picture after picture until nobody is there any more."""
-    hold_memory(int(sys.argv[2]))
+    _hold_memory(int(sys.argv[2]))
     warnings.simplefilter("ignore")
     while line := sys.stdin.buffer.readline():
         asked = json.loads(line)
@@ -160,9 +160,9 @@ def serve() -> None:
         except MemoryError:  # ends it: its memory is in pieces
             return
         except UploadRefused as error:
-            send(sys.stdout.buffer, {"status": error.status, "reason": str(error)})
+            _send(sys.stdout.buffer, {"status": error.status, "reason": str(error)})
         except InputError as error:
-            send(sys.stdout.buffer, {"status": 400, "reason": str(error)})
+            _send(sys.stdout.buffer, {"status": 400, "reason": str(error)})
         else:
             about = {
                 "shape": view.pixels.shape,
@@ -171,10 +171,10 @@ def serve() -> None:
                 "notes": view.notes,
                 "length": view.pixels.nbytes,
             }
-            send(sys.stdout.buffer, about, np.ascontiguousarray(view.pixels).tobytes())
+            _send(sys.stdout.buffer, about, np.ascontiguousarray(view.pixels).tobytes())
 
 
-def hold_memory(most: int) -> None:
+def _hold_memory(most: int) -> None:
     """Let allocations fail beyond so many bytes; where the system does not tell how many, not."""
     with contextlib.suppress(ImportError, OSError):
         import resource
@@ -213,7 +213,7 @@ def decode(content: bytes, geometry: Geometry) -> View:
     return geometry.view(content)
 
 
-def send(stream: IO[bytes], header: dict[str, Any], content: bytes = b"") -> None:
+def _send(stream: IO[bytes], header: dict[str, Any], content: bytes = b"") -> None:
     stream.write(json.dumps(header).encode() + b"\n")
     stream.write(content)
     stream.flush()

@@ -32,7 +32,7 @@ from .schemas import OPEN, Job, JobRequest, UnknownJob, parse_job
 from .store import JobFiles, JobTable, StorageError
 from .uploads import MOST_MASKS
 
-MOST_QUEUED = 16
+MOST_QUEUED = 2000  # a folder of pictures at once
 RETRY_SECONDS = 1.0  # after which a failed write is tried again
 COUNT_SECONDS = 60.0  # between two counts of the bytes that jobs take
 

@@ -1,4 +1,4 @@
-"""Models: those that are served, asked by one thread only.
+"""The models that are served, asked by one thread only.
 
 Whoever else needs an answer hands in a call, which that thread serves between two chunks of a job.
 """

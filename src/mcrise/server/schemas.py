@@ -1,4 +1,4 @@
-"""Job: how far an order has got, and the row of the ledger that says so."""
+"""A request for a job, a job and how far it is, and the row of the table that stores it."""
 
 import json
 import re
@@ -21,7 +21,7 @@ class JobRequest:
     model: str  # its name here
     name: str = "picture"  # what the user calls the picture; never a path
     config: RunConfig = field(default_factory=RunConfig)
-    as_recorded: bool = False  # its fills are those of the job's run, whatever the brief says
+    as_recorded: bool = False  # its fills are those of the job's run, whatever its config says
 
     def to_json(self) -> dict[str, Any]:
         said = {"model": self.model, "name": self.name, **self.config.to_json()}
@@ -44,7 +44,7 @@ def parse_request(said: Any) -> JobRequest:
         known = {
             name: value for name, value in said.items() if name != "fills" or value is not None
         }
-        refuse_pictures(known.get("fills"))
+        _refuse_pictures(known.get("fills"))
         config = RunConfig.from_json(known)
         model, name = validation.text(said["model"]), validation.text(said["name"])
     except (ValueError, LookupError, RecursionError) as error:
@@ -54,11 +54,11 @@ def parse_request(said: Any) -> JobRequest:
 
 def make_config(**given: Any) -> RunConfig:
     """A configuration that somebody else asks for."""
-    refuse_pictures(given.get("fills"))
+    _refuse_pictures(given.get("fills"))
     return RunConfig(**given)
 
 
-def refuse_pictures(fills: Any) -> None:
+def _refuse_pictures(fills: Any) -> None:
     """A configuration reads its fills when it is made, and a picture would be opened then."""
     if "picture" in str(fills).lower():
         raise InputError("A picture from a file cannot be a fill here: files are not read.")
@@ -75,7 +75,7 @@ class UnknownJob(InputError):
 
 @dataclass
 class Job:
-    """How far an order has got."""
+    """A request, and how far the work on it is."""
 
     id: str
     number: int  # jobs are done in this order
@@ -95,7 +95,7 @@ class Job:
 
 
 def parse_job(row: tuple[Any, ...]) -> Job:
-    """A job of a ledger that anybody may have written to, or an error that says what is wrong."""
+    """A job from a table that anybody may have written to, or an error that says what is wrong."""
     number, id, asked, created, state, n_masks, goal, note = row
     try:
         job_request = parse_request(json.loads(asked))

@@ -15,19 +15,23 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 HALF_SECONDS = 10.0  # in which the head of a request must have come
-MOST_HALF = 64
+MOST_HALF = 64  # connections that have been silent for longer than
+BRIEF_SECONDS = 1.0  # in which the bytes that a connection came with are read
 MOST_OPEN = 400  # and never more than half the files that this process may open
 MOST_LOGGED = 5  # lines of a log that begin alike,
 LOG_SECONDS = 60.0  # in so many seconds
 
 
-def room() -> int:
+def _room() -> int:
     """How many connections there may be."""
     with contextlib.suppress(ImportError):
         import resource
 
         return max(16, min(MOST_OPEN, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
     return MOST_OPEN
+
+
+ROOM = _room()  # now: when many connections have come, no file may be left to import with
 
 
 class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
@@ -37,11 +41,11 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         super().connection_made(transport)
         self.waited: asyncio.TimerHandle | None = None
         known = self.server_state.__dict__
-        self.halves: dict[Connection, None] = known.setdefault("halves", {})
+        self.halves: dict[Connection, float] = known.setdefault("halves", {})  # since when
         self.all: dict[Connection, None] = known.setdefault("all", {})
         self.all[self] = None
-        if len(self.all) > room():
-            next(iter(self.all)).drop()
+        if len(self.all) > ROOM:
+            next(iter(self.halves or self.all)).drop()
         self.look()
 
     def data_received(self, data: bytes) -> None:
@@ -58,10 +62,12 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         if cycle is not None and not cycle.response_complete:
             self.settle()
         elif self.waited is None and not self.transport.is_closing():
-            self.halves[self] = None
-            self.waited = asyncio.get_running_loop().call_later(HALF_SECONDS, self.drop)
-            if len(self.halves) > MOST_HALF:
-                next(iter(self.halves)).drop()
+            loop = asyncio.get_running_loop()
+            self.halves[self] = loop.time()
+            self.waited = loop.call_later(HALF_SECONDS, self.drop)
+            oldest, since = next(iter(self.halves.items()))
+            if len(self.halves) > MOST_HALF and loop.time() - since > BRIEF_SECONDS:
+                oldest.drop()
 
     def settle(self) -> None:
         self.halves.pop(self, None)
@@ -170,7 +176,7 @@ class AccessMiddleware:
         origin = headers.get("origin")
         elsewhere = headers.get("sec-fetch-site") in ("cross-site", "same-site")
         is_link = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == LINK
-        if (elsewhere and not is_link) or (origin is not None and not is_of(origin, host)):
+        if (elsewhere and not is_link) or (origin is not None and not _is_of(origin, host)):
             return "The request comes from another site's page."
         return ""
 
@@ -201,7 +207,7 @@ class AccessMiddleware:
         return bool(expected) and hmac.compare_digest(given, expected)
 
 
-def is_of(origin: str, host: str) -> bool:
+def _is_of(origin: str, host: str) -> bool:
     """Whether an origin is that of a host; it may be no address at all."""
     try:
         return urlsplit(origin).netloc == host

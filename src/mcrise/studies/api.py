@@ -7,23 +7,19 @@ from typing import Any, Unpack
 
 from ..batch.datasets import SPLIT, open_dataset, sample
 from ..batch.engine import (
-    RETRIES,
     BatchInput,
-    BatchOptions,
+    BatchSettings,
     open_input,
     run,
+    split_batch_settings,
     with_progress,
 )
 from ..batch.folder import FolderLock
 from ..batch.storage import Storage
 from ..batch.tables import check_packages, read_parquet
-from ..batch.work import fill_names
-from ..batch.workers import TIMEOUT
-from ..config import MAX_MASKS, TOLERANCE, FloatOrAuto, IntOrAuto, RunConfig
 from ..estimators import DEFAULT
 from ..metrics import STEP
 from ..model_calls import same_model
-from ..models import ModelSettings
 from .baselines import LIME_SAMPLES
 from .config import N_MASKS, PAPERS, StudyConfig
 from .results import COLUMNS, TABLE, write_results
@@ -61,75 +57,56 @@ def run_study(
     *,
     out: Path | str,
     methods: str | Sequence[str] = ("lime", "rise", "mcrise"),
-    images: int | None = None,
-    n_masks: IntOrAuto = N_MASKS,
-    tolerance: float = TOLERANCE,
-    max_masks: int = MAX_MASKS,
-    seed: int = 0,
-    split: str = SPLIT,
     estimators: str | Sequence[str] = (DEFAULT,),
-    fills: str | Sequence[str] = "rgbwk",
-    grid: int | tuple[int, int] = (8, 8),
-    mask_prob: FloatOrAuto = PAPERS,
-    batch_size: int = 32,
+    images: int | None = None,
+    split: str = SPLIT,
     step: float = STEP,
     lime_samples: int = LIME_SAMPLES,
     best_color: bool = False,
-    workers: int | None = None,
-    ray: str | None = None,
-    timeout: float = TIMEOUT,
-    retries: int = RETRIES,
-    keep_going: bool = False,
-    retry_failed: bool = False,
-    overwrite: bool = False,
     progress: bool = False,
-    **settings: Unpack[ModelSettings],
+    **settings: Unpack[BatchSettings],
 ) -> StudyResult:
     """Explain many images by several methods and measure how good each explanation is.
 
     `data` is GTSRB, a folder of images or of class folders, or a CSV file of path and label, here
     or at an address such as `s3://bucket/images`; `images` of them are drawn at random, by default
     all are taken. The results go to the folder `out`, and a study that was killed there goes on:
-    no finished image is done again.
+    no finished image is done again. `estimators` are those of the method `mcrise`, `step` is the
+    share of the pixels changed at once in a curve, and `best_color` also paints for the other
+    methods with the one color that serves them best. `settings` are all keywords of `load_model`,
+    and these:
 
-    `model` and what is said of it are as for `load_model`. A path, `demo` or `package.module:name`
-    is loaded by each of `workers` processes (by default one per core), or of the actors of the Ray
-    cluster at the address `ray` ("" starts one here). A callable cannot be sent to other processes
-    and is asked in this one, without `timeout`; it is known by its name only, so take another `out`
-    when it has changed.
+    fills, colors, grid, seed, tolerance, max_masks, batch_size : as for `explain`
+    n_masks : masks of an image, 2000 by default, or "auto"
+    mask_prob : the paper's 0.5 by default, one for all images so that they compare; "auto" chooses
+        for each image
+    workers : processes, by default one per core
+    ray : address of a Ray cluster whose actors do the work instead; "" starts one here
+    timeout, retries : a task that takes longer than so many seconds (3600), raises or kills its
+        process is tried so many times more (2); then it ends the study
+    keep_going, retry_failed : rows with the reason for an image that failed; try such images again
+    overwrite : replace another study in the folder
 
-    What is painted, how often and on which grid is as for `explain`, but for the paper's
-    `mask_prob`: it is one for all images, so that they compare, while "auto" chooses for each.
-    `estimators` are those of the method `mcrise`, `step` is the share of the pixels changed at once
-    in a curve, and `best_color` also paints for the other methods with the one color that serves
-    them best.
-
-    A task that takes longer than `timeout` seconds, raises or kills its process is tried `retries`
-    times more. Then it ends the study; with `keep_going` its image becomes rows with the reason,
-    and `retry_failed` tries such images again.
+    A model given as a path, `demo` or `package.module:name` is loaded by each worker. A callable
+    cannot be sent to other processes and is asked in this one, without `timeout`; it is known by
+    its name only, so use another `out` when it has changed.
     """
+    own = ("out", "methods", "estimators", "images", "split", "step", "lime_samples", "best_color")
+    run_config, options, about_model = split_batch_settings(
+        settings, "run_study", own, n_masks=N_MASKS, mask_prob=PAPERS
+    )
     config = StudyConfig(
-        run=RunConfig(
-            fills=fill_names(fills),
-            grid=(grid, grid) if isinstance(grid, int) else grid,
-            mask_prob=mask_prob,
-            seed=seed,
-            n_masks=n_masks,
-            tolerance=tolerance,
-            max_masks=max_masks,
-            batch_size=batch_size,
-        ),
+        run=run_config,
         methods=tuple(sorted(words(methods))),
         estimators=tuple(sorted(words(estimators))),
         step=step,
         lime_samples=lime_samples,
         best_color=best_color,
     )
-    options = BatchOptions(workers, ray, timeout, retries, keep_going, retry_failed, overwrite)
     check_packages("A study", *(["lime"] if "lime" in config.methods else []))
     given = open_input(
-        data, split, model, dict(settings), out, options,
-        lambda: sample(open_dataset(data, split), images, seed),
+        data, split, model, about_model, out, options,
+        lambda: sample(open_dataset(data, split), images, config.seed),
     )  # fmt: skip
     notes = list(given.model.notes)
     if images is not None and images > len(given.examples):
@@ -137,20 +114,11 @@ def run_study(
     place = Storage(out)
     with FolderLock(place, "study") as lock:
         study = Study(
-            given.examples,
-            config,
-            given.model.identity,
-            given.model.labels,
-            place,
-            data=given.data,
-            keep_going=keep_going,
-            retries=retries,
-            retry_failed=retry_failed,
-            overwrite=overwrite,
-            lock=lock,
-        )
+            given.examples, config, given.model.identity, given.model.labels, place, options,
+            data=given.data, lock=lock,
+        )  # fmt: skip
         if not study.complete:
-            check_answers(study, given)
+            _check_answers(study, given)
             for _ in with_progress(run(study, given.pool(config, options)), progress):
                 pass
         lock.check()
@@ -158,7 +126,7 @@ def run_study(
     return StudyResult((place / TABLE).path, tuple(summary), len(given.examples), study.n_failed)
 
 
-def check_answers(study: Study, given: BatchInput) -> None:
+def _check_answers(study: Study, given: BatchInput) -> None:
     """Refuse to go on with a model that answers an image differently than when its row was made."""
     for image, kept in study.finished():
         if image in study.done and kept.get("score") is not None:

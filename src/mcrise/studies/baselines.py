@@ -34,7 +34,7 @@ def lime_importance(
     try:
         from lime.lime_image import LimeImageExplainer
     except ImportError:
-        raise InputError("LIME needs its package: pip install 'mcrise[study]'.") from None
+        raise InputError("LIME needs its package: pip install lime.") from None
     floats = pixels.dtype != np.uint8  # which LIME's superpixels are not made for
     if floats:
         pixels = np.rint(pixels * 255).astype(np.uint8)

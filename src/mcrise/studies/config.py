@@ -48,8 +48,8 @@ class StudyConfig(BatchConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_names("methods", self.methods)
-        check_names("estimators", self.estimators)
+        _check_names("methods", self.methods)
+        _check_names("estimators", self.estimators)
         if wrong := [name for name in self.methods if name not in METHODS]:
             raise InputError(
                 f"The method is {wrong[0]!r}, but it must be one of {', '.join(METHODS)}."
@@ -114,7 +114,7 @@ class StudyConfig(BatchConfig):
         }
 
 
-def check_names(what: str, names: tuple[str, ...]) -> None:
+def _check_names(what: str, names: tuple[str, ...]) -> None:
     if not names or len(set(names)) < len(names):
         raise InputError(
             f"The {what} are {','.join(names) or 'none'}, but at least one is needed, each listed "
@@ -229,7 +229,7 @@ class StudyWorker(Worker):
                 row["colors"] = self.by_color(explanation, ranking)
             rows.append(row)
             if task.draw:
-                pictures[estimator] = png(partly_painted(pixels, ranking))
+                pictures[estimator] = png(_partly_painted(pixels, ranking))
         score = float(explanation.untouched[target])
         return Answer(rows=tuple(rows), pictures=pictures, predicted=target, score=score)
 
@@ -262,7 +262,7 @@ class StudyWorker(Worker):
         }  # fmt: skip
 
 
-def partly_painted(pixels: NDArray[Any], ranking: Ranking) -> NDArray[Any]:
+def _partly_painted(pixels: NDArray[Any], ranking: Ranking) -> NDArray[Any]:
     """The image with the most important pixels painted, as the metrics do."""
     first = ranking.order[: round(SHOWN * len(ranking.order))]
     picture = pixels.reshape(-1, 3).copy()

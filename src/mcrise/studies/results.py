@@ -70,14 +70,14 @@ def write_results(study: Study, notes: Sequence[str] = ()) -> list[str]:
     write(study.out / "timing.csv", timing(rows))
     summary = summarise(rows, study.config.run.seed)
     write(study.out / "summary.csv", table_bytes(list(summary[0]) if summary else [], summary))
-    lines = [*markdown(summary), "", *remarks(study), *(f"Note: {note}." for note in notes)]
+    lines = [*_markdown(summary), "", *_remarks(study), *(f"Note: {note}." for note in notes)]
     if n_judged:
         lines.append(f"The model is right on {n_right} of these {n_judged} images.")
     if failed:
         lines.append(f"{len(failed)} of {len(study.done)} images failed and are left out:")
         lines += [f"- {reason}" for reason in failed[:MOST_LISTED]]
     write(study.out / "summary.md", ("\n".join(lines) + "\n").encode())
-    if sheet := example_sheet(study.out, shown):
+    if sheet := _example_sheet(study.out, shown):
         write(study.out / "examples.png", sheet)
     return lines
 
@@ -97,11 +97,11 @@ def table_bytes(names: Sequence[str], rows: Iterable[Row]) -> bytes:
     out = io.StringIO()
     table = csv.DictWriter(out, names, extrasaction="ignore", lineterminator="\n")
     table.writeheader()
-    table.writerows({name: as_text(value) for name, value in row.items()} for row in rows)
+    table.writerows({name: _as_text(value) for name, value in row.items()} for row in rows)
     return out.getvalue().encode()
 
 
-def as_text(value: Any) -> Any:
+def _as_text(value: Any) -> Any:
     """A cell that no spreadsheet takes for a formula: images are named by others.
 
     A carriage return is spelled out, since it would begin a row: the module `csv` quotes no such.
@@ -125,13 +125,13 @@ def summarise(rows: Sequence[Row], seed: int) -> list[Row]:
     images = {name: i for i, name in enumerate(dict.fromkeys(row["image"] for row in good))}
     columns: Columns = {}
     for row in good:
-        for name, value in measured(row).items():
+        for name, value in _measured(row).items():
             key = ((row["method"], row["estimator"]), name)
             columns.setdefault(key, np.full(len(images), np.nan))[images[row["image"]]] = value
     if not columns:
         return []
     sure = {
-        kind: intervals(np.stack(some, axis=1), seed) for kind, some in compared(columns).items()
+        kind: intervals(np.stack(some, axis=1), seed) for kind, some in _compared(columns).items()
     }
     return [
         {
@@ -150,7 +150,7 @@ def summarise(rows: Sequence[Row], seed: int) -> list[Row]:
     ]
 
 
-def compared(columns: Columns) -> dict[str, list[NDArray[np.float64]]]:
+def _compared(columns: Columns) -> dict[str, list[NDArray[np.float64]]]:
     """Each column, what it is more than RISE's, and more than RISE's with its best color."""
     none = np.full(len(next(iter(columns.values()))), np.nan)
 
@@ -169,7 +169,7 @@ def compared(columns: Columns) -> dict[str, list[NDArray[np.float64]]]:
     return found
 
 
-def measured(row: Row) -> dict[str, float]:
+def _measured(row: Row) -> dict[str, float]:
     """The numbers of a row; with the best single color where it was looked for."""
     values = {metric: row[metric] for metric in METRICS}
     if "colors" in row:
@@ -189,7 +189,7 @@ def intervals(values: NDArray[np.float64], seed: int) -> list[NDArray[np.float64
     return [values.mean(axis=0), *np.percentile(means, [2.5, 97.5], axis=0)]
 
 
-def markdown(summary: Sequence[Row]) -> list[str]:
+def _markdown(summary: Sequence[Row]) -> list[str]:
     """The summary as a table, one line per method and estimator."""
     by_key: dict[Key, dict[str, Row]] = {}
     for row in summary:
@@ -206,19 +206,19 @@ def markdown(summary: Sequence[Row]) -> list[str]:
     ]
     for (method, estimator), found in by_key.items():
         own = found[HEADLINE.name]
-        cells = [interval(found[metric], "mean") for metric in METRICS]
-        cells += [interval(own, kind, "+") for kind in kinds]
+        cells = [_interval(found[metric], "mean") for metric in METRICS]
+        cells += [_interval(own, kind, "+") for kind in kinds]
         lines.append(f"| {method} | {estimator} | {own['images']} | " + " | ".join(cells) + " |")
         if (best := found.get(BEST_COLOR.name)) is not None:
-            below = interval(best, "mean")
+            below = _interval(best, "mean")
             cells = [below if metric == HEADLINE.name else "" for metric in METRICS]
-            cells += [interval(best, kind, "+") for kind in kinds]
+            cells += [_interval(best, kind, "+") for kind in kinds]
             name = f"{method}, {BEST_COLOR.title}"
             lines.append(f"| {name} | {estimator} | | " + " | ".join(cells) + " |")
     return lines
 
 
-def interval(row: Row, kind: str, sign: str = "") -> str:
+def _interval(row: Row, kind: str, sign: str = "") -> str:
     middle, low, high = row[kind], row[f"{kind}_low"], row[f"{kind}_high"]
     if np.isnan(middle):
         return ""
@@ -226,7 +226,7 @@ def interval(row: Row, kind: str, sign: str = "") -> str:
     return f"{middle:{sign}.3f}{sides}"
 
 
-def remarks(study: Study) -> list[str]:
+def _remarks(study: Study) -> list[str]:
     """What to know of the table."""
     given, run = study.config, study.config.run
     lines = [
@@ -253,7 +253,7 @@ def versions() -> str:
 # ---- pictures
 
 
-def example_sheet(out: Storage, shown: Sequence[tuple[int, list[Row]]]) -> bytes | None:
+def _example_sheet(out: Storage, shown: Sequence[tuple[int, list[Row]]]) -> bytes | None:
     """A few images with the pixels that each method would paint first."""
     from ..output.plots import figure_png, plot_sheet
 

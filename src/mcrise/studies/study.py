@@ -12,7 +12,7 @@ from typing import Any
 
 from .._version import VERSION
 from ..batch.datasets import Example, truth_of
-from ..batch.engine import Batch
+from ..batch.engine import Batch, BatchOptions
 from ..batch.folder import FolderLock, claim_folder, damaged, json_line, write
 from ..batch.storage import Storage, read_all
 from ..batch.work import Failure
@@ -54,15 +54,14 @@ class Study(Batch[Task]):
         model: str,
         labels: Sequence[str] | None,
         out: Storage,
+        options: BatchOptions,
         *,
         data: str = "",  # where the images are from
-        keep_going: bool = False,
-        retries: int = 0,
-        retry_failed: bool = False,
-        overwrite: bool = False,
         lock: FolderLock | None = None,
     ) -> None:
-        super().__init__(examples, out, keep_going=keep_going, retries=retries, lock=lock)
+        super().__init__(
+            examples, out, keep_going=options.keep_going, retries=options.retries, lock=lock
+        )
         self.config, self.model = config, model
         self.jitter = 0.0  # largest difference between two answers to the same image
         self.truths = [truth_of(example, labels) for example in examples]
@@ -74,12 +73,12 @@ class Study(Batch[Task]):
             "settings": config.to_json(),
             "images": [example.name for example in examples],
         }
-        if claim_folder(out, self.what, note, self.output_files, overwrite):
+        if claim_folder(out, self.what, note, self.output_files, options.overwrite):
             write(out / "study.json", (json.dumps(note, indent=1) + "\n").encode())
         there = self.files()
         failed = {image for image, file in there.items() if file.name.endswith(FAILED)}
         self.replaced = self.find_replaced(there)  # since their rows were made: done again
-        done = set(there) - (failed if retry_failed else set()) - self.replaced
+        done = set(there) - (failed if options.retry_failed else set()) - self.replaced
         self.resume(done, failed & done)
         self.opened: dict[int, ImageInProgress] = {}
 
@@ -103,7 +102,7 @@ class Study(Batch[Task]):
         """The images done before whose files have another content now."""
 
         def is_replaced(image: int, content: bytes) -> bool:
-            kept, file = parse_image(files[image], content), Storage(self.examples[image].path)
+            kept, file = _parse_image(files[image], content), Storage(self.examples[image].path)
             try:
                 if "stamp" not in kept or kept["stamp"] == file.stamp():
                     return False  # of before, or as it was
@@ -118,7 +117,7 @@ class Study(Batch[Task]):
         """What is known of the images finished so far, in order."""
         files = self.files()
         for image, (file, content) in zip(files, read_all(list(files.values())), strict=True):
-            yield image, parse_image(file, content)
+            yield image, _parse_image(file, content)
 
     # ---- tasks
 
@@ -268,7 +267,7 @@ class Study(Batch[Task]):
         return found
 
 
-def parse_image(file: Storage, content: bytes) -> dict[str, Any]:
+def _parse_image(file: Storage, content: bytes) -> dict[str, Any]:
     """What a file of a finished image says."""
     try:
         kept = json.loads(content)

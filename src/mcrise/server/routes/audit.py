@@ -11,20 +11,24 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from ...audits.class_stats import FILE, read_stats
-from ...audits.html import POLICY, render
+from ...audits.html import POLICY, anchor, render
 from ...audits.mean_maps import audit_fills
 from ...audits.schema import reporting_damage, to_jsonable
 from ...audits.tables import NOTE, read_asked, read_names
 from ...batch.storage import Storage
 from ...config import RunConfig
+from ...errors import InputError
 from ...explanation import Explanation
 from ...explanation_file import parse_explanation
 from ...output.web_maps import swatch
 from ..dependencies import TheCache, TheJobs
 from ..job_queue import JobQueue
+from ..quota import size_text
 from ..schemas import JobRequest, UnknownJob
 
 router = APIRouter()
+BACK = '<p class="back"><a href="/#overview">← All images in the workbench</a></p>'
+MOST_BYTES = 10**9  # of a run that is opened: it is read whole
 
 
 async def audit_of(request: Request) -> Storage:
@@ -48,6 +52,7 @@ def figures(audit: TheAudit) -> dict[str, Any]:
             {
                 "target": one.target,
                 "label": one.label,
+                "anchor": anchor(one),
                 "n": one.n,
                 "accuracy": one.accuracy.value if one.accuracy else None,
                 "color_share": one.color_share.value if one.color_share else None,
@@ -75,6 +80,7 @@ def page(audit: TheAudit, result_cache: TheCache) -> HTMLResponse:
     with reporting_damage(audit):
         version = hashlib.sha256(b"".join((audit / name).read_bytes() for name in (NOTE, FILE)))
     text = result_cache.get(("audit", "page"), version.digest(), lambda: render(audit, link))
+    text = text.replace("<header>", f"<header>{BACK}", 1)
     return HTMLResponse(
         text, headers={"content-security-policy": f"{POLICY}; frame-ancestors 'none'"}
     )
@@ -101,6 +107,12 @@ def adopted(audit: Storage, number: int, jobs: JobQueue) -> str:
             f"The audit has no run of image {number}: audit with --keep-records to open images."
         )
     with reporting_damage(audit):
+        n_bytes = file.n_bytes()
+        if n_bytes > MOST_BYTES:
+            raise InputError(
+                f"The run of image {number} takes {size_text(n_bytes)}, but the page opens at most "
+                f"{size_text(MOST_BYTES)}: read it with mcrise.load."
+            )
         content = file.read_bytes()
         explanation = parse_explanation(content)
         name = read_names(json.loads((audit / NOTE).read_text()))[number]

@@ -9,12 +9,15 @@ from typing import BinaryIO
 from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
+from ...audits.run_diff import maps_of_difference
 from ...estimators import DEFAULT
 from ...explanation_file import explanation_bytes
+from ...output.figure import plot_explanation
 from ...output.html import Chapter, render
-from ...output.plots import figure_png
+from ...output.plots import figure_png, plot_maps
 from ...output.run_folder import slug
-from ..dependencies import BYTES, PNG, EstimatorName, JobId, Target, TheExplanation, TheJobs
+from ..comparison import check_comparable
+from ..dependencies import BYTES, PNG, EstimatorName, JobId, Less, Target, TheExplanation, TheJobs
 from ..job_queue import JobQueue
 
 router = APIRouter(prefix="/api/jobs/{id}")
@@ -51,11 +54,45 @@ def maps_png(
     jobs: TheJobs,
     target: Target = None,
     estimator: EstimatorName = DEFAULT,
+    against: Target = None,
+    less: Less = None,
+    less_target: Target = None,
 ) -> Response:
-    """The maps as a picture."""
+    """The maps as a picture; with `against` or `less`, those of both and the difference."""
     maps = explanation.maps(target, estimator)
     name = stem(jobs, id, maps.label, "maps")
-    return attached(figure_png(maps.plot()), f"{name}.png", "image/png")
+    rows, names = [maps], None
+    if less is not None:
+        other = jobs.explanation(less)
+        theirs = other.maps(less_target, estimator)
+        check_comparable(explanation, other, maps.target, theirs.target)
+        difference, chance = maps_of_difference(
+            other, explanation, theirs.target, maps.target, estimator
+        )
+        if chance is not None:
+            difference = difference.beside(chance)
+        rows += [theirs, difference]
+        names = [f"A: {stem(jobs, id)}", f"B: {stem(jobs, less)}", "A − B"]
+    elif against is not None:
+        rows += [
+            explanation.maps(against, estimator),
+            explanation.maps(target, estimator, against=against),
+        ]
+    return attached(figure_png(plot_maps(rows, names)), f"{name}.png", "image/png")
+
+
+@router.get("/figure.png", responses=PNG, response_class=Response)
+def figure(
+    id: JobId, explanation: TheExplanation, jobs: TheJobs, target: Target = None
+) -> Response:
+    """The figure of a class: its maps, and the tests of its findings where it was tested."""
+    index = explanation.resolve(target)
+    if index in explanation.trial_logs:
+        drawn = plot_explanation(explanation, explanation.findings_of(index))
+    else:
+        drawn = explanation.maps(index).plot()
+    name = stem(jobs, id, explanation.label(index), "figure")
+    return attached(figure_png(drawn), f"{name}.png", "image/png")
 
 
 @router.get("/report.html", response_class=Response)
@@ -65,10 +102,17 @@ def report(
     jobs: TheJobs,
     target: Target = None,
     estimator: EstimatorName = DEFAULT,
+    against: Target = None,
+    less: Less = None,
+    less_target: Target = None,
 ) -> Response:
-    """A self-contained report."""
-    name = jobs.get(id).job_request.name
-    text = render([Chapter(name, explanation, [target])], estimator)
+    """A self-contained report; with `against` or `less`, of both that are compared."""
+    targets = [target] if against is None else [target, against]
+    chapters = [Chapter(jobs.get(id).job_request.name, explanation, targets)]
+    if less is not None:
+        name = jobs.get(less).job_request.name
+        chapters.append(Chapter(name, jobs.explanation(less), [less_target]))
+    text = render(chapters, estimator)
     name = stem(jobs, id, explanation.label(explanation.resolve(target)), "report")
     return attached(text.encode(), f"{name}.html", "text/html; charset=utf-8")
 

@@ -13,6 +13,9 @@ from ...demo.signs import SIGNS
 from ...estimators import DEFAULT, ESTIMATORS
 from ...fills import CUBE8
 from ...images import View, png
+from ...models.model import Model
+from ...output.plots import DIVERGING
+from ...output.web_maps import stops
 from ..dependencies import BODY, PNG, JobId, TheConfig, TheJobs
 from ..image_decoder import FORMATS
 from ..job_queue import JobQueue
@@ -57,13 +60,17 @@ async def info(request: Request, jobs: TheJobs) -> dict[str, Any]:
     """What is served: models, signs, estimators, limits, storage, and whether there is an audit."""
     return {
         "version": VERSION,
-        "models": [{"name": name, "labels": model.labels} for name, model in jobs.models.items()],
+        "models": [
+            {"name": name, "labels": model.labels, "local": is_local(model)}
+            for name, model in jobs.models.items()
+        ],
         "signs": list(SIGNS),
         "estimators": list(ESTIMATORS),
         "default_estimator": DEFAULT,
         "palette": [
             {"name": fill.name, "swatch": "#{:02x}{:02x}{:02x}".format(*fill.rgb)} for fill in CUBE8
         ],
+        "stops": stops(DIVERGING),
         "formats": list(FORMATS),
         "most_bytes": MOST_BYTES,
         "most_masks": MOST_MASKS,
@@ -73,6 +80,11 @@ async def info(request: Request, jobs: TheJobs) -> dict[str, Any]:
         "worker": jobs.health(),
         "storage": jobs.quota.to_json(jobs.all()),
     }
+
+
+def is_local(model: Model) -> bool:
+    """Whether a model is a file here, so that asking it costs only time."""
+    return bool(model.origin.digest) and ":" not in model.origin.name
 
 
 @router.get("/health")

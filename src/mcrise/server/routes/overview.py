@@ -5,31 +5,28 @@ A summary holds the prediction, whether it is right, the mean effect of each col
 is open.
 """
 
-import io
 import math
 from collections import Counter
 from contextlib import suppress
 from functools import partial
-from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Query, Response
 from numpy.typing import NDArray
 from PIL import Image
+from scipy.special import stdtrit
 
 from ...audits.class_stats import color_share
 from ...audits.measure import energies, half_maps
 from ...audits.outliers import FEWEST, distances
-from ...batch.datasets import spelled
 from ...errors import ExplanationError
-from ...explanation import Explanation
 from ...images import whole_pixels
 from ...output.web_maps import swatch
-from ..dependencies import JobId, TheJobs, TheSummaries
+from ..dependencies import JPEG, JobId, TheJobs, TheSummaries
 from ..job_queue import JobQueue
 from ..schemas import Job, UnknownJob
-from .results import KEPT
+from .results import KEPT, jpeg, truth_of
 
 router = APIRouter(prefix="/api")
 THUMBNAIL = 128  # pixels of its longer side
@@ -142,12 +139,29 @@ def class_numbers(members: Members) -> dict[str, Any]:
 
 
 def mean_maps(members: Members) -> dict[str, Any]:
-    """The mean map (8, 8) of each color."""
+    """The mean map (8, 8) of each color, and what its largest value would be by chance.
+
+    The noise of a mean is what the images scatter around it, and the error of a map: jobs of one
+    seed have the same masks, so that this error does not average out. It is exceeded anywhere in
+    the maps by chance in one class of twenty, over all cells and colors (Bonferroni).
+    """
     maps: dict[str, list[Any]] = {}
     for _, summary in members:
         for fill, one in zip(summary["fills"], summary["maps"], strict=True):
             maps.setdefault(fill["name"], []).append(one)
-    return {name: np.round(np.mean(some, axis=0), 5).tolist() for name, some in maps.items()}
+    error = float(np.mean([summary["error"] ** 2 for _, summary in members]))
+    n_tests = COARSE**2 * len(maps)
+    return {name: mean_map(np.array(some), error, n_tests) for name, some in maps.items()}
+
+
+def mean_map(some: NDArray[Any], error: float, n_tests: int) -> dict[str, Any]:
+    """The mean of maps (N, 8, 8), and the limit of chance at each cell; None for one image."""
+    n = len(some)
+    limit = None
+    if n > 1:
+        times = stdtrit(n - 1, 1 - 0.025 / n_tests)
+        limit = np.round(times * np.sqrt(some.var(axis=0, ddof=1) / n + error), 5).tolist()
+    return {"mean": np.round(some.mean(axis=0), 5).tolist(), "limit": limit, "n": n}
 
 
 def colors_of(found: list[Summary]) -> list[dict[str, Any]]:
@@ -183,13 +197,6 @@ def outlier_distances(members: Members) -> dict[str, float]:
     return out
 
 
-def truth_of(name: str, explanation: Explanation) -> int | None:
-    """The class whose name the picture's folder has, as in `stop/0001.png`."""
-    folder = spelled(PurePosixPath(name).parent.name)
-    named = [c for c in range(explanation.n_classes) if spelled(explanation.label(c)) == folder]
-    return named[0] if len(named) == 1 else None
-
-
 def coarse(values: NDArray[Any]) -> NDArray[Any]:
     """Maps (K, H, W) as means over eight by eight parts."""
     for axis in (1, 2):
@@ -209,13 +216,11 @@ def share_of_color(halves: tuple[Half, Half], n_fills: int) -> float | None:
 
 @router.get(
     "/jobs/{id}/thumbnail",
-    responses={200: {"content": {"image/jpeg": {}}}},
+    responses=JPEG,
     response_class=Response,
 )
 def thumbnail(id: JobId, jobs: TheJobs) -> Response:
     """The picture as the model is shown it, small."""
     picture = Image.fromarray(whole_pixels(jobs.view(id).pixels))
     picture.thumbnail((THUMBNAIL, THUMBNAIL))
-    out = io.BytesIO()
-    picture.save(out, "JPEG", quality=80)
-    return Response(out.getvalue(), media_type="image/jpeg", headers=KEPT)
+    return Response(jpeg(np.asarray(picture)), media_type="image/jpeg", headers=KEPT)

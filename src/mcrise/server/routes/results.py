@@ -1,54 +1,79 @@
 """Routes of results: maps, findings, their tests, and answers to repainted pictures."""
 
 import asyncio
+import hashlib
+import io
 from concurrent.futures import Future
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi import Path as InPath
+from numpy.typing import NDArray
+from PIL import Image
 from starlette.concurrency import run_in_threadpool
 
 from ...audits.run_diff import maps_of_difference
+from ...batch.datasets import spelled
 from ...errors import InputError
 from ...estimators import DEFAULT
 from ...explanation import Explanation
 from ...fills import Fill, parse
-from ...images import png
+from ...images import (
+    SMALLEST_SIDE,
+    Geometry,
+    downsample,
+    downsampling_step,
+    png,
+    whole_pixels,
+)
 from ...interpretation.findings import Findings
 from ...interpretation.repaints import Repaint, Stroke
 from ...interpretation.trial_calls import answers_saved
 from ...interpretation.trials import Intervention, try_strokes
-from ...maps import Maps
 from ...models.model import Model
+from ...output.figure import Shot, Shots
+from ...output.html import data_url
 from ...output.web_maps import findings_json, pack, swatch
+from ..comparison import check_comparable, described, why_not
 from ..dependencies import (
     BODY,
     BYTES,
+    JPEG,
     PNG,
     EstimatorName,
     JobId,
+    Less,
     Target,
     TheCache,
     TheExplanation,
     TheJobs,
 )
-from ..image_decoder import LONGEST_SIDE
+from ..image_decoder import DECODER, LONGEST_SIDE
 from ..schemas import OPEN
 from ..uploads import MOST_FILLS, body_of, rendering
 
 router = APIRouter(prefix="/api/jobs/{id}")
 PAINTS = "^#[0-9a-f]{6}(,#[0-9a-f]{6}){0,7}$"
+PHOTO, SHOT = 384, 96  # pixels of the longer side of a photograph, and about those of a test
 KEPT = {"cache-control": "private, max-age=86400"}  # of a job's picture, which never changes
 
 
 @router.get("/record")
 def about_explanation(id: JobId, explanation: TheExplanation, jobs: TheJobs) -> dict[str, Any]:
-    """Classes, fills, size and prediction."""
-    model = jobs.models.get(jobs.get(id).job_request.model)
+    """Classes, fills, size and prediction; which picture it is and what of it the model gets."""
+    job_request = jobs.get(id).job_request
+    model = jobs.models.get(job_request.model)
+    truth = truth_of(job_request.name, explanation)
+    view = explanation.view
     return {
         "size": list(explanation.plan.size),
+        "picture": hashlib.sha256(jobs.upload(id)).hexdigest(),
+        "original_size": list(view.original_size),
+        "box": list(view.box),
+        "truth": truth,
         "fills": [
             {"name": fill.name, "swatch": swatch(fill, explanation.view.pixels)}
             for fill in explanation.plan.fills
@@ -56,7 +81,7 @@ def about_explanation(id: JobId, explanation: TheExplanation, jobs: TheJobs) -> 
         "labels": [explanation.label(k) for k in range(explanation.n_classes)],
         "predicted": [{"target": best.target, "score": best.score} for best in explanation.top(5)],
         "kind": explanation.kind,
-        "notes": [*explanation.notes, *(model.notes if model else ())],
+        "notes": list(dict.fromkeys((*explanation.notes, *(model.notes if model else ())))),
         "grid": list(explanation.plan.grid),
         "mask_prob": explanation.plan.mask_prob,
         "seed": explanation.plan.seed,
@@ -67,6 +92,22 @@ def about_explanation(id: JobId, explanation: TheExplanation, jobs: TheJobs) -> 
 def image(id: JobId, jobs: TheJobs) -> Response:
     """The picture as the model is shown it."""
     return Response(png(jobs.view(id).pixels), media_type="image/png", headers=KEPT)
+
+
+@router.get("/photo.jpg", responses=JPEG, response_class=Response)
+def photo(id: JobId, explanation: TheExplanation, jobs: TheJobs) -> Response:
+    """The whole picture as it was sent, small."""
+    rows, columns = explanation.view.original_size
+    shrink = min(1.0, PHOTO / max(rows, columns))
+    size = max(SMALLEST_SIDE, round(rows * shrink)), max(SMALLEST_SIDE, round(columns * shrink))
+    view = DECODER.view(jobs.upload(id), Geometry(size))
+    return Response(jpeg(view.pixels), media_type="image/jpeg", headers=KEPT)
+
+
+def jpeg(pixels: NDArray[Any]) -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(whole_pixels(pixels)).save(out, "JPEG", quality=85)
+    return out.getvalue()
 
 
 @router.get("/fills/{k}", responses=PNG, response_class=Response)
@@ -94,9 +135,7 @@ def maps(
     target: Target = None,
     against: Target = None,
     estimator: EstimatorName = DEFAULT,
-    less: Annotated[
-        str | None, Query(pattern="^[0-9a-f]{16}$", description="Job whose maps are taken off")
-    ] = None,
+    less: Less = None,
     less_target: Target = None,
 ) -> Response:
     """Maps for a program: see `mcrise.output.web_maps.pack`. With `against`, of the difference.
@@ -110,6 +149,7 @@ def maps(
             raise InputError("The maps of one class or of one job can be taken off, but not both.")
         other = jobs.explanation(less)
         theirs = other.resolve(less_target)
+        check_comparable(explanation, other, target, theirs)
         content = result_cache.get(
             (id, "maps", target, less, theirs, estimator),
             (version_of(explanation), version_of(other)),
@@ -120,10 +160,24 @@ def maps(
     content = result_cache.get(
         (id, "maps", target, against, estimator),
         version_of(explanation),
-        lambda: packed(explanation, explanation.maps(target, estimator, against=against)),
+        lambda: packed(explanation, target, estimator, against),
         older=jobs.get(id).state in OPEN,
     )
     return Response(content, media_type="application/octet-stream")
+
+
+@router.get("/comparable")
+def comparable(
+    explanation: TheExplanation,
+    jobs: TheJobs,
+    less: Annotated[str, Query(pattern="^[0-9a-f]{16}$", description="The other job")],
+    target: Target = None,
+    less_target: Target = None,
+) -> dict[str, str]:
+    """Why `/maps` has no difference of a class of this job and one of another; empty if it has."""
+    other = jobs.explanation(less)
+    theirs = other.resolve(less_target)
+    return {"reason": why_not(explanation, other, explanation.resolve(target), theirs)}
 
 
 def version_of(explanation: Explanation) -> tuple[int, float]:
@@ -131,16 +185,26 @@ def version_of(explanation: Explanation) -> tuple[int, float]:
     return explanation.n_masks, explanation.plan.mask_prob
 
 
-def packed(explanation: Explanation, maps: Maps) -> bytes:
+def packed(
+    explanation: Explanation, target: int, estimator: str, against: int | None = None
+) -> bytes:
     """Maps with what chance alone would show in them, where zero is a value of its own."""
-    return pack(maps, explanation.plan.grid, explanation.chance(maps) if maps.diverging else None)
+    maps = explanation.maps(target, estimator, against=against)
+    chance = explanation.chance(maps) if maps.diverging else None
+    about = None
+    if against is not None:
+        one, other = explanation.maps([target, against], estimator)
+        about = described(one, other, maps, chance)
+    return pack(maps, explanation.plan.grid, chance, about=about)
 
 
 def packed_difference(
     explanation: Explanation, other: Explanation, target: int, theirs: int, estimator: str
 ) -> bytes:
     maps, chance = maps_of_difference(other, explanation, theirs, target, estimator)
-    return pack(replace(maps, label="difference"), explanation.plan.grid, chance)
+    one, two = explanation.maps(target, estimator), other.maps(theirs, estimator)
+    about = described(one, two, maps, chance)
+    return pack(replace(maps, label="A − B"), explanation.plan.grid, chance, about=about)
 
 
 @router.get("/findings")
@@ -154,9 +218,38 @@ def findings(
     answer: dict[str, Any] = result_cache.get(
         (id, "findings", index, len(explanation.answers)),
         version_of(explanation),
-        lambda: {**findings_json(explanation.findings_of(index)), "tested": True},
+        lambda: tested_json(explanation, explanation.findings_of(index)),
     )
     return answer
+
+
+def tested_json(explanation: Explanation, findings: Findings) -> dict[str, Any]:
+    """Findings with their regions, and the pictures of their tests."""
+    content = findings_json(findings)
+    shots = Shots(explanation, findings, explanation.maps(findings.target))
+    for entry, finding in zip(content["findings"], findings, strict=True):
+        made = shots.tests(finding) if finding.described else []
+        entry["shots"] = [shot_json(shot) for shot in made if shot is not None]
+    return {**content, "tested": True}
+
+
+def shot_json(shot: Shot) -> dict[str, Any]:
+    step = downsampling_step(shot.pixels.shape, SHOT)
+    return {
+        "title": shot.title,
+        "score": shot.score,
+        "answer": shot.answer,
+        "decides": shot.decides,
+        "change": shot.change,
+        "picture": data_url(jpeg(downsample(shot.pixels, step)), "jpeg"),
+    }
+
+
+def truth_of(name: str, explanation: Explanation) -> int | None:
+    """The class whose name the picture's folder has, as in `stop/0001.png`."""
+    folder = spelled(PurePosixPath(name).parent.name)
+    named = [c for c in range(explanation.n_classes) if spelled(explanation.label(c)) == folder]
+    return named[0] if len(named) == 1 else None
 
 
 @router.post("/trials")
@@ -173,7 +266,8 @@ async def trials(id: JobId, jobs: TheJobs, target: Target = None) -> dict[str, A
             return explanation.findings_of(index, model)
 
     answer: Future[Findings] = jobs.call(jobs.get(id).job_request.model, tried)
-    return {**findings_json(await asyncio.wrap_future(answer)), "tested": True}
+    found = await asyncio.wrap_future(answer)
+    return await run_in_threadpool(tested_json, explanation, found)
 
 
 # ---- what if

@@ -1,16 +1,12 @@
-// Asking the server. What it refuses becomes an Error with its sentence; when the server is away, the listeners of `onConnection` hear it.
+// @ts-check
+// Asking the server. What it refuses becomes an Error with its sentence.
+// While the server does not answer, `state.lost` is true.
 
-let lost = false;
-const listeners = [];
+import { change, state } from "./store.js";
 
-/** Hear when the connection is lost, and when it is back. */
-export const onConnection = (listener) => listeners.push(listener);
-
-function connected(is) {
-  if (lost === !is) return;
-  lost = !is;
-  listeners.forEach((listener) => listener(is));
-}
+const connected = (is) => {
+  if (state.lost === is) change({ lost: !is });
+};
 
 export async function ask(path, options = {}) {
   let answer;
@@ -24,14 +20,15 @@ export async function ask(path, options = {}) {
   connected(true);
   if (answer.ok) return answer;
   const body = await answer.json().catch(() => ({}));
-  const words = typeof body.detail === "string" ? body.detail
-    : (body.detail || []).map((one) => `${one.loc?.at(-1)}: ${one.msg}`).join("; ");
-  throw Object.assign(new Error(words || `The server answered ${answer.status}.`), { status: answer.status });
+  const fields = Array.isArray(body.detail)
+    ? body.detail.map((one) => ({ field: one.loc?.at(-1), words: one.msg }))
+    : [];
+  const words =
+    typeof body.detail === "string" ? body.detail : fields.map((one) => `${one.field}: ${one.words}`).join("; ");
+  throw Object.assign(new Error(words || `The server answered ${answer.status}.`), { status: answer.status, fields });
 }
 
-export const askJson = async (path, options) => (await ask(path, options)).json();
-
-export const isLost = () => lost;
+export const askJson = async (path, options = undefined) => (await ask(path, options)).json();
 
 /** A path with the parameters that are set. */
 export function query(path, values) {

@@ -1,12 +1,23 @@
+// @ts-check
 // Elements: made by name, properties and children. Text is never read as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** `el("a", { class: "x", href, onclick, "aria-label": words }, child, "text")`. */
+/**
+ * `el("a", { class: "x", href, onclick, "aria-label": words }, child, "text")`.
+ * @param {string} tag
+ * @param {Record<string, any>} given
+ * @returns {any}
+ */
 export function el(tag, given = {}, ...children) {
   return dress(document.createElement(tag), given, children);
 }
 
+/**
+ * @param {string} tag
+ * @param {Record<string, any>} given
+ * @returns {any}
+ */
 export function svg(tag, given = {}, ...children) {
   return dress(document.createElementNS(SVG, tag), given, children);
 }
@@ -22,6 +33,7 @@ function dress(made, given, children) {
   return made;
 }
 
+/** @type {(id: string) => any} */
 export const byId = (id) => document.getElementById(id);
 
 /** A small disc of a color; its name stands beside it. */
@@ -31,14 +43,16 @@ export function swatch(color) {
   return disc;
 }
 
-const END = 9; // letters: files of one folder differ in them
+/** A name on two lines at most. */
+export const named = (name) => el("span", { class: "name", title: name }, name);
 
-/** A name that is cut before its end where there is no room for it. */
-export function named(name) {
-  return el("span", { class: "name ends", title: name }, el("span", { class: "start" }, name.slice(0, -END)), el("span", {}, name.slice(-END)));
-}
-
-/** Show the children that are wanted, keeping those of the same key and with them the focus. */
+/**
+ * Show the children that are wanted, keeping those of the same key and with them the focus.
+ * @param {any} place
+ * @param {any[]} wanted
+ * @param {(one: any) => any} make
+ * @param {(child: any, one: any) => void} [update]
+ */
 export function keep(place, wanted, make, update) {
   const there = new Map([...place.children].map((child) => [child.dataset.key, child]));
   const children = wanted.map((one) => {
@@ -48,5 +62,7 @@ export function keep(place, wanted, make, update) {
     return child;
   });
   for (const child of [...place.children]) if (!children.includes(child)) child.remove();
-  children.forEach((child, i) => { if (place.children[i] !== child) place.insertBefore(child, place.children[i] ?? null); });
+  children.forEach((child, i) => {
+    if (place.children[i] !== child) place.insertBefore(child, place.children[i] ?? null);
+  });
 }

@@ -1,37 +1,43 @@
+// @ts-check
 // An image: its maps, what they say, and what can be asked of them without a model call.
 
-import { go, read } from "./address.js";
+import { showComparison, showFrame, showHeadline } from "./answer.js";
 import { ask, askJson, query } from "./api.js";
 import { makeBrush } from "./brush.js";
 import { classInput, showChips } from "./classes.js";
 import { byStrength, showColors } from "./colors.js";
 import { byId, el } from "./element.js";
-import { makeFindings } from "./findings_panel.js";
+import { makeFindings } from "./findings.js";
 import { OPEN, first, listJobs, watch } from "./jobs.js";
 import { makeLooks } from "./looks.js";
 import { drawScale, sharedScale } from "./maps.js";
-import { hint, panesOf } from "./panes.js";
 import { showProgress, showWaiting } from "./progress.js";
-import { fetchRows } from "./rows.js";
+import { fetchRows, hint, panesOf } from "./rows.js";
 import { makeStage } from "./stage.js";
+import { change, go, linkTo, state } from "./store.js";
 import { toast } from "./toast.js";
-import { showValues } from "./values.js";
+import { hideValues, showValues } from "./values.js";
 
 const MORE = 1024; // masks
 const FEW = 2; // models that have a button each
 
-export function makeImage(server, { remove, like }) {
+export function makeImage({ remove, like }) {
+  const { server } = state;
   let shown = null; // the job on the page
   let watching = null;
   const brush = { active: () => Boolean(shown?.brush?.active()) };
   for (const name of ["begin", "draw", "end", "reach"]) brush[name] = (...given) => shown.brush[name](...given);
   const stage = makeStage(byId("stage"), { moved: point, brush });
-  const looks = makeLooks(stage, server), findings = makeFindings(stage);
+  const looks = makeLooks(stage, server),
+    findings = makeFindings(stage);
 
   // ---- which job
 
   function show(address) {
     if (shown?.id !== address.id) open(address.id);
+    byId("image").hidden = shown.gone;
+    byId("missing").hidden = !shown.gone;
+    if (shown.gone || shown.address === address) return;
     shown.address = address;
     byId("to-image").setAttribute("aria-pressed", address.level === "image");
     byId("to-whatif").setAttribute("aria-pressed", address.level === "whatif");
@@ -41,9 +47,21 @@ export function makeImage(server, { remove, like }) {
 
   function open(id) {
     close();
-    shown = { id, address: read(), rows: [], job: null, info: null, key: "", n_masks: 0, order: [], brush: null, most: 0 };
-    for (const one of ["looking", "right", "waiting"]) byId(one).hidden = true;
-    for (const one of ["chips", "values", "colors", "notes", "odds"]) byId(one).replaceChildren();
+    shown = {
+      id,
+      address: null,
+      gone: false,
+      rows: [],
+      job: null,
+      info: null,
+      key: "",
+      n_masks: 0,
+      order: [],
+      brush: null,
+      most: 0,
+    };
+    for (const one of ["looking", "right", "waiting", "comparison", "frame"]) byId(one).hidden = true;
+    for (const one of ["chips", "values", "colors", "notes", "odds", "headline"]) byId(one).replaceChildren();
     for (const one of ["state", "odds-problem"]) byId(one).textContent = "";
     byId("picture-name").textContent = "…";
     byId("bar").removeAttribute("value");
@@ -53,22 +71,30 @@ export function makeImage(server, { remove, like }) {
     stage.reset();
     findings.clear();
     const mine = shown;
-    watching = watch(id, (job) => mine === shown && news(job), () => mine === shown && gone());
+    watching = watch(
+      id,
+      (job) => mine === shown && news(job),
+      () => mine === shown && gone(),
+    );
   }
 
   function close() {
     watching?.stop();
     watching = shown = null;
+    byId("image").hidden = byId("missing").hidden = true;
+    hideValues();
   }
 
   function gone() {
-    close();
-    byId("image").hidden = true;
-    byId("missing").hidden = false;
+    watching.stop();
+    shown.gone = true;
+    change();
     document.title = "Not here · mcrise";
-    byId("missing").replaceChildren(el("h1", {}, "This explanation is not here"),
+    byId("missing").replaceChildren(
+      el("h1", {}, "This explanation is not here"),
       el("p", {}, "It was deleted, or the link is incomplete. All explanations are in the list of jobs."),
-      el("a", { class: "button main", href: "#overview" }, "Open the overview"));
+      el("a", { class: "button main", href: linkTo({ level: "overview" }) }, "Open the overview"),
+    );
     listJobs();
   }
 
@@ -77,12 +103,15 @@ export function makeImage(server, { remove, like }) {
   function news(job) {
     const before = shown.job;
     shown.job = job;
-    if (!before || before.goal !== job.goal && !job.tolerance) shown.most = 0;
+    if (!before || (before.goal !== job.goal && !job.tolerance)) shown.most = 0;
     tellState();
     if (before?.state !== job.state) listJobs();
     const rests = before && OPEN.includes(before.state) && !OPEN.includes(job.state);
-    if (!shown.rows.length || shown.n_masks < job.n_masks || rests) refresh();
+    if (!shown.rows.length || shown.n_masks < job.n_masks || rests || isBehind()) refresh();
   }
+
+  /** Whether what is shown is not what was asked for: the server did not answer then. */
+  const isBehind = () => shown.info !== null && (keyOf(shown) !== shown.key || findings.failed());
 
   function tellState() {
     shown.most = showProgress(shown.job, shown.rows, shown.most);
@@ -107,7 +136,8 @@ export function makeImage(server, { remove, like }) {
 
   // ---- maps
 
-  let busy = false, again = false;
+  let busy = false,
+    again = false;
 
   const hasMaps = (mine) => Boolean(mine?.job && (mine.job.n_masks || mine.job.preview));
 
@@ -116,7 +146,8 @@ export function makeImage(server, { remove, like }) {
     again = true;
     if (busy) return;
     busy = true;
-    while (again && hasMaps(shown)) { // else `news` asks again when there are some
+    while (again && hasMaps(shown)) {
+      // else `news` asks again when there are some
       again = false;
       const mine = shown;
       try {
@@ -124,21 +155,33 @@ export function makeImage(server, { remove, like }) {
       } catch (error) {
         if (mine === shown && error.status && error.status !== 404) toast(error.message);
       }
-      if (mine !== shown) { again = true; continue; }
+      if (mine !== shown) {
+        again = true;
+        continue;
+      }
       if (OPEN.includes(mine.job.state)) findings.wait("Pause the run to get findings from the maps so far.");
       const late = mine.rows.length && mine.n_masks < mine.job.n_masks;
-      if (late && !again) { // an older map was at hand: the newer one is being made
-        await new Promise((done) => { setTimeout(done, 300); });
+      if (late && !again) {
+        // an older map was at hand: the newer one is being made
+        await new Promise((done) => {
+          setTimeout(done, 300);
+        });
         again = true;
       } else if (!again && mine.rows.length && !OPEN.includes(mine.job.state)) {
-        findings.load(mine, `${mine.id} ${mine.key} ${mine.job.n_masks}`, asked(mine)); // not waited for: another class may be wanted
+        // Not waited for: another class may be wanted.
+        findings.load(mine, `${mine.id} ${mine.key} ${mine.job.n_masks}`, asked(mine));
       }
     }
     busy = false;
   }
 
-  const asked = (mine) => ({ target: targetOf(mine), against: mine.address.vs ?? null, estimator: estimatorOf(mine) });
-  const estimatorOf = (mine) => (server.estimators.includes(mine.address.estimator) ? mine.address.estimator : server.default_estimator);
+  const asked = (mine) => ({
+    target: targetOf(mine),
+    against: mine.address.with ? null : (mine.address.vs ?? null),
+    estimator: estimatorOf(mine),
+  });
+  const estimatorOf = (mine) =>
+    server.estimators.includes(mine.address.estimator) ? mine.address.estimator : server.default_estimator;
 
   function targetOf(mine) {
     const wanted = Number(mine.address.class ?? NaN);
@@ -149,8 +192,10 @@ export function makeImage(server, { remove, like }) {
   const keyOf = (mine) => JSON.stringify([asked(mine), mine.address.with ?? null]);
 
   async function load(mine) {
-    const { preview } = mine.job, { class: wanted, vs, with: other } = mine.address;
-    const plain = !mine.info && wanted === undefined && vs === undefined && !other; // the likeliest class: no need to know it first
+    const { preview } = mine.job,
+      { class: wanted, vs, with: other } = mine.address;
+    // The likeliest class: no need to know it first.
+    const plain = !mine.info && wanted === undefined && vs === undefined && !other;
     const coming = plain ? fetchRows(mine, { target: null, against: null, estimator: estimatorOf(mine) }) : null;
     coming?.catch(() => {}); // reported below
     if (!mine.info) {
@@ -160,10 +205,12 @@ export function makeImage(server, { remove, like }) {
       mine.swatches = Object.fromEntries(info.fills.map((fill) => [fill.name, fill.swatch]));
       byId("classes").replaceChildren(...info.labels.map((label) => el("option", { value: label })));
     }
-    const key = keyOf(mine), { rows, pictures, soon } = await (coming ?? fetchRows(mine, asked(mine), mine.address.with));
+    const key = keyOf(mine),
+      { soon, ...made } = await (coming ?? fetchRows(mine, asked(mine), mine.address.with));
     if (mine !== shown) return;
     if (soon) setTimeout(() => mine === shown && refresh(), soon);
-    Object.assign(mine, { rows, pictures, key, n_masks: preview ? 0 : rows[0].n_masks }); // masks of a preview do not count
+    const n_masks = preview ? 0 : made.rows[0].n_masks; // masks of a preview do not count
+    Object.assign(mine, { cards: [], sentence: "", reason: "", less: {} }, made, { key, n_masks });
     draw();
     tellState();
     mine.brush ??= makeBrush(mine.id, mine.info, stage, () => targetOf(mine));
@@ -188,27 +235,41 @@ export function makeImage(server, { remove, like }) {
 
   const colorOf = () => {
     const { address, rows, order } = shown;
-    return rows[0].names.includes(address.color) ? address.color : order[0];
+    return rows[0].names.includes(address.color) ? address.color : (rows.at(-1).strongest ?? order[0]);
   };
 
   function draw() {
     const { rows, info, address, pictures, swatches } = shown;
     byId("looking").hidden = byId("right").hidden = false;
-    const resting = !OPEN.includes(shown.job.state), now = byStrength(rows[0]).map(([name]) => name);
-    if (resting || shown.order.length !== now.length || !now.every((name) => shown.order.includes(name))) shown.order = now;
-    const color = colorOf(), own = address.scale === "row", one = sharedScale(rows);
+    const resting = !OPEN.includes(shown.job.state),
+      now = byStrength(rows.at(-1)).map(([name]) => name);
+    if (resting || shown.order.length !== now.length || !now.every((name) => shown.order.includes(name)))
+      shown.order = now;
+    const color = colorOf(),
+      own = address.scale === "row" && rows.length > 1,
+      one = sharedScale(rows);
     shown.scales = rows.map((maps) => (own ? maps : one));
     looks.show(rows, one, own, estimatorOf(shown), Math.min(Number(address.above) || 0, one.high));
-    stage.show(panesOf(rows, pictures, shown.scales, color, shown.job.name));
-    showColors(rows, shown.scales, pictures, swatches, shown.order, color, (name) => go({ color: name, finding: null }));
+    showHeadline(info);
+    showFrame(shown.id, info);
+    showComparison(shown);
+    stage.show(panesOf(shown, color));
+    showColors(rows, shown.scales, pictures, swatches, shown.order, color, own, (name) =>
+      go({ color: name, finding: null }),
+    );
     showChips(info, targetOf(shown), Number(address.vs ?? NaN), choose);
     target.show(info.labels[targetOf(shown)]);
     against.show(info.labels[Number(address.vs ?? NaN)] ?? "");
-    drawScale(byId("scale"), { ...rows[0], least: Math.min(...rows.map((maps) => maps.least)), most: Math.max(...rows.map((maps) => maps.most)) }, own ? rows[0] : one);
-    byId("scale").hidden = own && rows.length > 1;
+    const ends = {
+      least: Math.min(...rows.map((maps) => maps.least)),
+      most: Math.max(...rows.map((maps) => maps.most)),
+    };
+    drawScale(byId("scale"), { ...rows[0], ...ends }, one);
+    byId("scale").hidden = own;
     byId("hint").textContent = hint(rows);
-    byId("says-title").textContent = rows[0].says ?? "The model says";
-    byId("findings-title").textContent = rows[0].of ? `Findings of ${rows[0].of}` : "Findings";
+    const letter = rows.length > 1 ? " A" : "";
+    byId("says-title").textContent = `The model says${letter ? " of A" : ""}`;
+    byId("findings-title").textContent = `Findings${letter ? " of A" : ""}`;
     const noted = rows.flatMap((maps) => maps.notes.map((note) => (rows.length > 1 ? `${maps.label}: ${note}` : note)));
     byId("notes").replaceChildren(...[...new Set([...info.notes, ...noted])].map((note) => el("li", {}, `${note}.`)));
     showOtherModels();
@@ -217,35 +278,66 @@ export function makeImage(server, { remove, like }) {
   }
 
   function point(place, event) {
-    if (!shown?.rows.length) return;
-    showValues(shown.rows, shown.scales, shown.swatches, shown.order, place, shown.rows[0].names.indexOf(colorOf()), Boolean(event));
+    if (shown?.rows.length) showValues(shown, place, shown.rows[0].names.indexOf(colorOf()), event);
   }
+  byId("stage").addEventListener("pointerleave", hideValues);
+  byId("stage").addEventListener("focusout", hideValues);
 
+  /** Exports show what is shown, both sides of a comparison too. */
   function links() {
-    const path = `/api/jobs/${shown.id}`, { against: _, ...what } = asked(shown);
+    const path = `/api/jobs/${shown.id}`,
+      { less, cards, reason } = shown,
+      { estimator, ...rest } = asked(shown);
+    const what = { ...rest, ...(reason ? {} : less) },
+      compared = cards.length > 0 && !reason;
     byId("get-record").href = `${path}/run.npz`;
-    byId("get-png").href = query(`${path}/maps.png`, what);
-    byId("get-report").href = query(`${path}/report.html`, what);
+    byId("get-png").href = compared
+      ? query(`${path}/maps.png`, { ...what, estimator })
+      : query(`${path}/figure.png`, { target: rest.target });
+    byId("get-report").href = query(`${path}/report.html`, { ...rest, ...less, estimator });
   }
 
   /** Other models that could be asked about the same picture. */
   function showOtherModels() {
-    const { id } = shown, others = server.models.map((model) => model.name).filter((name) => name !== shown.job.model);
+    const { id } = shown,
+      others = server.models.map((model) => model.name).filter((name) => name !== shown.job.model);
     const key = JSON.stringify([id, shown.address.with ?? null]);
     if (byId("other-model").dataset.key === key) return; // somebody may be choosing
     byId("other-model").dataset.key = key;
-    if (shown.address.with) byId("other-model").replaceChildren(el("button", { type: "button", onclick: () => go({ with: null }) }, "Stop comparing"));
-    else if (others.length <= FEW) byId("other-model").replaceChildren(...others.map((name) => el("button", { type: "button", onclick: () => like(id, name) }, `Compare with ${name}, same masks`)));
+    if (shown.address.with)
+      byId("other-model").replaceChildren(
+        el("button", { type: "button", onclick: () => go({ with: null }) }, "Stop comparing"),
+      );
+    else if (others.length <= FEW)
+      byId("other-model").replaceChildren(
+        ...others.map((name) =>
+          el("button", { type: "button", onclick: () => like(id, name) }, `Compare with ${name}, same masks`),
+        ),
+      );
     else {
-      byId("other-model").replaceChildren(el("label", { class: "field" }, "Compare with a model, same masks ",
-        el("select", { onchange: (event) => like(id, event.target.value) }, el("option", { value: "" }, "choose one"), ...others.map((name) => el("option", {}, name)))));
+      byId("other-model").replaceChildren(
+        el(
+          "label",
+          { class: "field" },
+          "Compare with a model, same masks ",
+          el(
+            "select",
+            { onchange: (event) => like(id, event.target.value) },
+            el("option", { value: "" }, "choose one"),
+            ...others.map((name) => el("option", {}, name)),
+          ),
+        ),
+      );
     }
   }
 
   // ---- what if
 
   function beginPainting() {
-    if (!shown.brush || shown.painting) { shown.brush?.redraw(); return; }
+    if (!shown.brush || shown.painting) {
+      shown.brush?.redraw();
+      return;
+    }
     shown.painting = true;
     shown.brush.choose(colorOf());
     shown.brush.redraw();
@@ -273,14 +365,20 @@ export function makeImage(server, { remove, like }) {
   });
 
   return {
-    show, close, swap: looks.swap,
-    chooseColor: (n) => { const name = shown?.order[n]; if (name) go({ color: name, finding: null }); },
+    show,
+    close,
+    swap: looks.swap,
+    chooseColor: (n) => {
+      const name = shown?.order[n];
+      if (name) go({ color: name, finding: null });
+    },
     toggleCompare: () => {
       if (!shown?.info) return;
       if (shown.address.with || shown.address.vs !== undefined) go({ vs: null, with: null });
       else go({ vs: shown.info.predicted.find((one) => one.target !== targetOf(shown))?.target });
     },
-    toggleBrush: () => shown?.info && shown.job.served && go({ level: shown.address.level === "whatif" ? "image" : "whatif" }),
+    toggleBrush: () =>
+      shown?.info && shown.job.served && go({ level: shown.address.level === "whatif" ? "image" : "whatif" }),
     undo: () => shown?.brush?.undo(),
     redo: () => shown?.brush?.redo(),
   };

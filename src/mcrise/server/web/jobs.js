@@ -1,43 +1,43 @@
+// @ts-check
 // Jobs: all of them, their summaries, and news of the one that is open.
 //
 // A tab that is looked at asks in short questions, one that is hidden does not: any number of tabs
 // share the few connections that a browser has to one server.
 
-import { ask, askJson, isLost, query } from "./api.js";
+import { ask, askJson, query } from "./api.js";
+import { change, state } from "./store.js";
 
 export const OPEN = ["queued", "running"];
-const SOON = 50, AT_FIRST = 5000, WHILE_IT_RUNS = 500, AT_REST = 3000, LIST = 2500; // milliseconds
-const AT_ONCE = 6; // summaries
+const SOON = 50,
+  AT_FIRST = 5000,
+  WHILE_IT_RUNS = 500,
+  AT_REST = 3000,
+  LIST = 2500; // milliseconds
+const AT_ONCE = 12; // summaries
 
-export const jobs = { list: [], summaries: new Map(), loaded: false, n_deleted: 0 };
-const listeners = [];
 const hidden = new Set(); // deleted, but to be had back for a few seconds
-
-export const onJobs = (listener) => listeners.push(listener);
-const tell = () => listeners.forEach((listener) => listener(jobs));
 
 /** Fetch the list now, and again as long as somebody looks. */
 let listing = null;
 export async function listJobs() {
   clearTimeout(listing);
   try {
-    const before = JSON.stringify(jobs.list);
-    const list = numbered((await askJson("jobs")).filter((job) => !hidden.has(job.id)));
-    const first = !jobs.loaded;
-    jobs.list = list;
-    jobs.loaded = true;
-    if (first || JSON.stringify(list) !== before) tell();
+    const jobs = numbered((await askJson("jobs")).filter((job) => !hidden.has(job.id)));
+    if (!state.loaded || JSON.stringify(jobs) !== JSON.stringify(state.jobs)) change({ jobs, loaded: true });
     fetchSummaries();
-  } catch { /* the api reports it: the list stays */ }
-  const busy = jobs.list.some((job) => OPEN.includes(job.state));
+  } catch {
+    /* the api reports it: the list stays */
+  }
+  const busy = state.jobs.some((job) => OPEN.includes(job.state));
   clearTimeout(listing);
   listing = setTimeout(whenSeen(listJobs), busy ? LIST : 2 * LIST);
 }
 
-const whenSeen = (act) => function wait() {
-  if (document.hidden) document.addEventListener("visibilitychange", wait, { once: true });
-  else act();
-};
+const whenSeen = (act) =>
+  function wait() {
+    if (document.hidden) document.addEventListener("visibilitychange", wait, { once: true });
+    else act();
+  };
 
 let foremost = null;
 /** What is open comes before the summaries of all the others. */
@@ -46,22 +46,31 @@ export function first(work) {
   return work;
 }
 
+/** Whether the summary of a job is still to be fetched. */
+export function isMissing(job) {
+  const known = state.summaries.get(job.id);
+  return job.n_masks > 0 && known?.n_masks !== job.n_masks && (!OPEN.includes(job.state) || !known);
+}
+
 let fetching = false;
 /** Cards of all jobs that rest and have some masks, a few at a time. */
 async function fetchSummaries() {
   if (fetching) return;
   fetching = true;
-  await new Promise((done) => { setTimeout(done, WHILE_IT_RUNS / 2); }); // something may be opened at once
+  await new Promise((done) => {
+    setTimeout(done, WHILE_IT_RUNS / 2);
+  }); // something may be opened at once
   for (;;) {
     await Promise.resolve(foremost).catch(() => {});
-    const missing = jobs.list.filter((job) => job.n_masks && jobs.summaries.get(job.id)?.n_masks !== job.n_masks
-      && (!OPEN.includes(job.state) || !jobs.summaries.has(job.id))).slice(0, AT_ONCE);
+    const missing = state.jobs.filter(isMissing).slice(0, AT_ONCE);
     if (!missing.length || document.hidden) break;
     try {
       const found = await askJson(query("summaries", { ids: missing.map((job) => job.id).join(",") }));
-      for (const job of missing) jobs.summaries.set(job.id, { ...found[job.id], n_masks: job.n_masks });
-    } catch { break; }
-    tell();
+      for (const job of missing) state.summaries.set(job.id, { ...found[job.id], n_masks: job.n_masks });
+    } catch {
+      break;
+    }
+    change();
   }
   fetching = false;
 }
@@ -69,33 +78,56 @@ async function fetchSummaries() {
 /** News of one job until `stop` of what is returned is called. */
 export function watch(id, news, gone) {
   const began = performance.now();
-  let timer = null, over = false;
+  let timer = null,
+    over = false;
   const look = async () => {
-    let wait = AT_REST;
+    let wait;
     try {
       const job = await askJson(`jobs/${id}`);
       if (over) return;
-      wait = !OPEN.includes(job.state) ? AT_REST : job.n_masks || performance.now() - began > AT_FIRST ? WHILE_IT_RUNS : SOON;
+      wait = !OPEN.includes(job.state)
+        ? AT_REST
+        : job.n_masks || performance.now() - began > AT_FIRST
+          ? WHILE_IT_RUNS
+          : SOON;
       news(job);
     } catch (error) {
       if (over) return;
-      if (error.status === 404 || error.status === 422) { gone(error); return; }
-      wait = isLost() ? WHILE_IT_RUNS * 2 : AT_REST;
+      if (error.status === 404 || error.status === 422) {
+        gone(error);
+        return;
+      }
+      wait = state.lost ? WHILE_IT_RUNS * 2 : AT_REST;
     }
     if (!over) timer = setTimeout(whenSeen(look), wait);
   };
   look();
-  return { now: () => { clearTimeout(timer); look(); }, stop: () => { over = true; clearTimeout(timer); } };
+  return {
+    now: () => {
+      clearTimeout(timer);
+      look();
+    },
+    stop: () => {
+      over = true;
+      clearTimeout(timer);
+    },
+  };
 }
 
 /** Delete some jobs in a while; the function returned has them back until then. */
 export function deleteSoon(ids, seconds) {
   ids.forEach((id) => hidden.add(id));
-  jobs.list = jobs.list.filter((job) => !hidden.has(job.id));
-  tell();
+  change({ jobs: state.jobs.filter((job) => !hidden.has(job.id)) });
   const really = () => {
     window.removeEventListener("pagehide", really);
-    ids.forEach((id) => ask(`jobs/${id}`, { method: "DELETE", keepalive: true }).catch(() => {}).finally(() => { hidden.delete(id); jobs.n_deleted += 1; tell(); }));
+    for (const id of ids) {
+      ask(`jobs/${id}`, { method: "DELETE", keepalive: true })
+        .catch(() => {})
+        .finally(() => {
+          hidden.delete(id);
+          change({ n_deleted: state.n_deleted + 1 });
+        });
+    }
   };
   const timer = setTimeout(really, 1000 * seconds);
   window.addEventListener("pagehide", really);
@@ -133,7 +165,8 @@ export function ago(seconds) {
 /** How far a job has got, in a word or two. */
 export function stateWords(job) {
   if (job.state === "done") return "";
+  if (job.preview && !job.n_masks) return "first look";
   if (job.state === "queued") return `waiting, number ${job.position}`;
   if (job.state === "running" && job.tolerance) return `${job.n_masks.toLocaleString("en")} masks`;
-  return job.goal && job.state !== "failed" ? `${job.state} ${Math.floor(100 * job.n_masks / job.goal)}%` : job.state;
+  return job.goal && job.state !== "failed" ? `${job.state} ${Math.floor((100 * job.n_masks) / job.goal)}%` : job.state;
 }

@@ -1,62 +1,71 @@
-// The page: where the address leads, and what the keys do.
+// @ts-check
+// The page: the one render of its state, where the address leads, and what the keys do.
 
-import { go, leave, onMove, read } from "./address.js";
-import { askJson, onConnection, query } from "./api.js";
-import { loadAudit, showOverview } from "./overview.js";
+import { askJson, query } from "./api.js";
 import { byId } from "./element.js";
-import "./health.js";
+import { filtered } from "./filter.js";
 import { makeImage } from "./image.js";
-import { deleteSoon, jobs, listJobs, onJobs } from "./jobs.js";
-import { listenToKeys } from "./keys.js";
-import { filtered, makeJobList, selected, setCurrent } from "./job_list.js";
+import { makeJobList, showJobList } from "./job_list.js";
+import { deleteSoon, listJobs } from "./jobs.js";
 import { makeNew, openNew } from "./new.js";
+import { loadAudit, showOverview } from "./overview.js";
+import { change, go, leave, renderWith, state, visit } from "./store.js";
 import { toast } from "./toast.js";
 import { showWelcome } from "./welcome.js";
 
 const UNDO_SECONDS = 8;
-const server = await askJson("info").catch(() => null);
-if (!server) {
+state.server = await askJson("info").catch(() => null);
+if (!state.server) {
   byId("lost").hidden = false;
   setTimeout(() => location.reload(), 3000);
   await new Promise(() => {});
 }
 
-const image = makeImage(server, { remove, like });
+const image = makeImage({ remove, like });
 
-// ---- places
+// ---- the one render
 
-/** Show what the address names. */
-function route(address) {
-  let { level } = address;
-  if (!level || (level === "overview" && jobs.loaded && !jobs.list.length)) level = jobs.list.length ? "overview" : "welcome";
-  const open = level === "image" || level === "whatif";
-  document.body.dataset.level = level;
-  byId("image").hidden = !open;
-  byId("missing").hidden = true;
-  byId("welcome").hidden = level !== "welcome";
-  byId("overview").hidden = level !== "overview";
-  for (const link of document.querySelectorAll(".top nav a")) link.toggleAttribute("aria-current", link.hash === `#${level}`);
-  if (open) image.show(address);
-  else image.close();
-  if (level === "welcome") showWelcome(server);
-  if (level === "overview") showOverview(address);
-  if (!open) document.title = level === "overview" ? "Overview · mcrise" : "mcrise";
-  setCurrent(open ? address.id : null);
+/** The level that the address names, or that fits what there is. */
+function levelOf({ address, jobs, loaded, server }) {
+  const empty = !jobs.length && !server.audit;
+  if (!address.level || (address.level === "overview" && loaded && empty)) return empty ? "welcome" : "overview";
+  return address.level;
 }
 
-onMove(route);
-onConnection((is) => { byId("lost").hidden = is; if (is) listJobs(); });
+let wasLost = false;
+
+function render() {
+  const { address, lost } = state,
+    level = levelOf(state),
+    open = level === "image" || level === "whatif";
+  byId("lost").hidden = !lost;
+  if (wasLost && !lost) listJobs();
+  wasLost = lost;
+  document.body.dataset.level = level;
+  byId("welcome").hidden = level !== "welcome";
+  byId("overview").hidden = level !== "overview";
+  for (const link of document.querySelectorAll(".top nav a"))
+    link.toggleAttribute("aria-current", link.getAttribute("href") === `#${level}`);
+  if (open) image.show(address);
+  else image.close();
+  if (level === "welcome") showWelcome();
+  if (level === "overview") showOverview();
+  if (!open) document.title = level === "overview" ? "Overview · mcrise" : "mcrise";
+  showJobList(open ? address.id : null);
+}
 
 // ---- jobs
 
 function remove(ids) {
-  const names = ids.map((id) => jobs.list.find((job) => job.id === id)?.name ?? "the job");
-  const back = deleteSoon(ids, UNDO_SECONDS), here = location.hash;
-  const open = ids.includes(read().id);
+  const names = ids.map((id) => state.jobs.find((job) => job.id === id)?.name ?? "the job");
+  const back = deleteSoon(ids, UNDO_SECONDS),
+    here = location.hash,
+    open = ids.includes(state.address.id);
   if (open) leave({ level: "overview" });
-  const undo = toast(ids.length === 1 ? `Deleted ${names[0]}.` : `Deleted ${ids.length} jobs.`, UNDO_SECONDS, "Undo", () => {
+  const words = ids.length === 1 ? `Deleted ${names[0]}.` : `Deleted ${ids.length} jobs.`;
+  const undo = toast(words, UNDO_SECONDS, "Undo", () => {
     back();
-    if (open) { history.replaceState(null, "", here); route(read()); }
+    if (open) visit(here, true);
     byId(open ? "delete" : "main").focus({ preventScroll: true });
   });
   undo.focus(); // what was pressed is gone
@@ -75,10 +84,15 @@ async function like(id, model) {
 
 makeJobList({
   remove,
-  compare: ([one, other]) => { selected.clear(); leave({ level: "image", id: one, with: other }); },
+  compare: ([one, other]) => {
+    change({ selected: new Set() });
+    leave({ level: "image", id: one, with: other });
+  },
 });
-makeNew(server, {
-  begun: () => { if (read().level !== "overview") leave({ level: "overview" }); },
+makeNew({
+  begun: () => {
+    if (state.address.level !== "overview") leave({ level: "overview" });
+  },
   remove,
   made: (job, only) => {
     listJobs();
@@ -89,19 +103,57 @@ makeNew(server, {
 // ---- the frame
 
 byId("new").onclick = openNew;
-byId("to-audit").hidden = !server.audit;
+byId("new").disabled = false;
+byId("to-audit").hidden = !state.server.audit;
 byId("help").onclick = () => byId("help-dialog").showModal();
-document.querySelector(".skip").onclick = (event) => { event.preventDefault(); byId("main").focus(); };
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  byId("main").focus();
+});
 byId("fold").onclick = () => {
   const open = document.querySelector(".job-list").classList.toggle("open");
   byId("fold").setAttribute("aria-expanded", open);
   byId("fold").textContent = open ? "Hide" : "Show";
 };
+/** Single letters, wherever no text is being written. */
+function listenToKeys(acts) {
+  document.addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    const target = /** @type {Element} */ (event.target);
+    const writing = target.matches?.("input:not([type=checkbox], [type=radio], [type=range]), select, textarea");
+    if (writing || event.altKey) return;
+    if (event.ctrlKey || event.metaKey) {
+      if (event.key.toLowerCase() === "z" && document.body.dataset.level === "whatif") {
+        event.preventDefault();
+        acts[event.shiftKey ? "redo" : "undo"]();
+      }
+      return;
+    }
+    if (event.key === " " && target.matches?.("button, a, input, summary")) return;
+    const act = /^[1-9]$/.test(event.key)
+      ? () => acts.color(Number(event.key) - 1)
+      : {
+          "[": () => acts.step(-1),
+          "]": () => acts.step(1),
+          c: acts.compare,
+          b: acts.brush,
+          " ": acts.swap,
+          n: acts.create,
+          "?": acts.help,
+        }[event.key.toLowerCase()];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+}
+
 listenToKeys({
   color: image.chooseColor,
   step: (by) => {
-    const list = filtered(), at = list.findIndex((job) => job.id === read().id), next = list[at < 0 ? 0 : at + by];
-    if (next) leave({ level: "image", id: next.id });
+    const list = filtered(),
+      at = list.findIndex(({ job }) => job.id === state.address.id),
+      next = list[at < 0 ? 0 : at + by];
+    if (next) leave({ level: "image", id: next.job.id });
   },
   compare: image.toggleCompare,
   brush: image.toggleBrush,
@@ -112,12 +164,28 @@ listenToKeys({
   help: () => byId("help-dialog").showModal(),
 });
 
-await Promise.all([listJobs(), loadAudit(server)]);
-let n_jobs = jobs.list.length;
-onJobs(() => {
-  const { level } = document.body.dataset;
-  if (level === "overview" || (level === "welcome" && !n_jobs)) route(read());
-  n_jobs = jobs.list.length;
-});
-route(read());
+// ---- a line at the top while jobs are not being worked on, or cannot be written down
+
+const LOOK = 5000; // milliseconds between two looks
+const line = document.createElement("p");
+line.id = "health";
+line.setAttribute("role", "alert");
+line.hidden = true;
+document.body.prepend(line);
+
+async function look() {
+  if (document.hidden) return;
+  const trouble = await askJson("health").then(
+    (worker) => worker.trouble,
+    () => "",
+  );
+  line.hidden = !trouble;
+  if (line.textContent !== trouble) line.textContent = trouble;
+}
+
+setInterval(look, LOOK);
+look();
+
+await Promise.all([listJobs(), loadAudit()]);
+renderWith(render);
 document.body.dataset.ready = "yes";

@@ -1,3 +1,4 @@
+// @ts-check
 // The report: each article has a picture, packed maps and findings; make them readable by pointing.
 
 import { drawBars, drawScale, unpack } from "./maps.js";
@@ -10,15 +11,31 @@ document.body.dataset.ready = "yes";
 async function enliven(article) {
   const find = (what) => article.querySelector(what);
   const maps = await inflate(find(".packed").textContent);
-  const swatches = JSON.parse(article.dataset.swatches), colors = maps.names.map((name) => swatches[name]);
-  const picture = find(".stage img").src, panels = [...article.querySelectorAll(".panel")];
-  const stage = makeStage(find(".stage"), { moved: ({ down, across }) => drawBars(find(".bars"), maps, maps, colors, down, across) });
+  const swatches = JSON.parse(article.dataset.swatches),
+    colors = maps.names.map((name) => swatches[name]);
+  const picture = find(".stage img").src,
+    panels = [...article.querySelectorAll(".panel")];
+  const stage = makeStage(find(".stage"), {
+    moved: ({ down, across }) => drawBars(find(".bars"), maps, maps, colors, down, across),
+  });
 
   const select = (k) => {
     const common = { picture, size: maps.size, maps, k, scale: maps };
     stage.show([
-      { ...common, key: "picture", kind: "picture", alt: "The picture; arrow keys move the pointer", caption: ["The image as the model gets it"] },
-      { ...common, key: "map", kind: "map", alt: `The map of ${maps.names[k]}; arrow keys move the pointer`, caption: [`${maps.label} · ${maps.names[k]}`] },
+      {
+        ...common,
+        key: "picture",
+        kind: "picture",
+        alt: "The picture; arrow keys move the pointer",
+        caption: ["The image as the model gets it"],
+      },
+      {
+        ...common,
+        key: "map",
+        kind: "map",
+        alt: `The map of ${maps.names[k]}; arrow keys move the pointer`,
+        caption: [`${maps.label} · ${maps.names[k]}`],
+      },
     ]);
     for (const panel of panels) panel.setAttribute("aria-pressed", Number(panel.dataset.k) === k);
   };

@@ -1,0 +1,438 @@
+"""Suspects: classes that the model tells by something beside the object, most suspicious first.
+
+A suspect is a trait of a class (a place around the object, the tone, the hues, the texture) that is
+enough: images of other classes that are given it are taken for the class, far more often than when
+the donors are of third classes. It was chosen on one half of the images; all its figures are of the
+other half.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.array_eq import ArrayEq
+from .._util.validation import number, text, texts, whole
+from ..batch.storage import Storage
+from ..batch.tables import Row
+from ..interpretation.claims import join, sentence_case
+from ..interpretation.regions import place_of
+from .class_data import AuditInfo, BoolArray
+from .color_names import BASICS, basic_colors
+from .confirmation import half_of
+from .schema import region_of
+from .stats import Estimate, crossed_share
+from .tables import class_numbers, read_parts, read_rows
+from .transplants import N_LOCATED, N_SCREEN, Chosen, Index, Planned, Transplant, nearest_classes
+
+LEAST_HITS = 2  # of the N_SCREEN receivers of a trait
+LEAST_OVER = 0.2  # by which the share of a suspect exceeds that of other donors for sure
+TIMES_CONTROL = 3  # how many times that share it is
+MOST_TRAITS, MOST_CHOSEN = 3, 12  # that are tried afresh: of a class, and in all
+AS_GOOD = 0.8  # of the best share: a trait that says more comes first
+ALIKE = 0.5  # of the located places that a place must lie in
+MOSTLY = 0.6  # of the located places that have a color
+SELDOM = 0.2  # of the receivers that had it there before
+MOST_SHOWN = 3
+# What says most comes first, if it does about as much.
+SPECIFIC = {"place": 0, "edge": 1, "color": 2, "tone": 2, "texture": 2, "wide": 3}
+WIDE = ("surroundings", "background", "rim")  # places that hold others
+
+
+@dataclass(frozen=True, eq=False)
+class Suspect(ArrayEq):
+    """A class, and what is enough to be taken for it."""
+
+    target: int
+    label: str
+    trait: str
+    kind: str  # place, edge, tone, color, texture
+    what: str  # in words: `its outermost edge`
+    color: str  # the basic color that is there; empty: no single one
+    near: tuple[str, ...]  # labels of the classes that are most like it, and were given the trait
+    given: Estimate  # share of these that are then taken for the suspect
+    anywhere: Estimate | None  # the same of all other classes
+    control: Estimate | None  # the same with donors of third classes
+    taken: Estimate | None  # share of the suspect's own decisions that change without the trait
+    goes_to: str  # what most of these then are taken for
+    also: tuple[str, ...] = ()  # other traits of the class that are enough, in words
+    region: BoolArray | None = field(default=None, repr=False)  # (R, R); None: all of the image
+    sentence: str = ""
+
+    @property
+    def strength(self) -> float:
+        """By which suspects are ranked: how much more than other donors do, and how widely."""
+        over = self.given.value - (self.control.value if self.control else 0.0)
+        return over + 0.5 * (self.anywhere.value if self.anywhere else 0.0)
+
+    @property
+    def headline(self) -> str:
+        """`'yield' follows its outermost edge (purple)`."""
+        color = f" ({self.color})" if self.color and self.color not in self.what else ""
+        return f"{self.label!r} follows {self.what}{color}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As `summary.json` has it."""
+        return {
+            "class": self.label,
+            "kind": self.kind,
+            "place": self.what if self.region is not None else None,
+            "color": self.color or None,
+            "given": self.given.value,
+            "interval": [self.given.low, self.given.high],
+            "given_to": list(self.near),
+            "control": self.control and self.control.value,
+            "taken": self.taken and self.taken.value,
+            "goes_to": self.goes_to or None,
+            "confirmed": True,
+            "sentence": self.sentence,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Suspect":
+        estimates = {
+            name: Estimate.from_json(data[name]) if data[name] else None
+            for name in ("given", "anywhere", "control", "taken")
+        }
+        words = ("label", "trait", "kind", "what", "color", "goes_to", "sentence")
+        made: dict[str, Any] = {
+            **{name: text(data[name]) for name in words},
+            **{name: texts(data[name]) for name in ("near", "also")},
+            **estimates,
+            "target": whole(data["target"], 0, 10**9),
+            "region": data["region"] and region_of(data["region"]),
+        }
+        if made["given"] is None:
+            raise ValueError("a suspect without its share")
+        return cls(**made)
+
+
+@dataclass(frozen=True)
+class SuspectSearch:
+    """What the search for suspects came to."""
+
+    suspects: tuple[Suspect, ...]
+    n_calls: int
+    n_classes: int  # that could be tried
+    n_traits: int
+    taken_for: dict[str, Estimate]  # of each class by its number: the strongest trait's share
+    sees: float  # a share that the screen would have missed one time in twenty
+    reason: str  # why nothing was tried; empty: it was
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "SuspectSearch":
+        counts = ("n_calls", "n_classes", "n_traits")
+        return cls(
+            suspects=tuple(map(Suspect.from_json, data["suspects"])),
+            **{name: whole(data[name], 0, 10**12) for name in counts},
+            taken_for={text(c): Estimate.from_json(one) for c, one in data["taken_for"].items()},
+            sees=number(data["sees"], 0, 1),
+            reason=text(data["reason"]),
+        )
+
+
+# ---- what is known of the images
+
+
+def read_index(folder: Storage, info: AuditInfo) -> Index:
+    """Of an audit whose tables of images are written."""
+    columns: dict[str, list[Any]] = {name: [] for name in ("image", "target", "predicted", "group")}
+    halves, following = [], []
+    for target in class_numbers(folder):
+        rows = read_rows(folder, "images", target, "image", "predicted", "group", "runners_up")
+        first: dict[str, int] = {}
+        group = [
+            row["image"] if row["group"] is None else first.setdefault(row["group"], row["image"])
+            for row in rows
+        ]
+        columns["image"] += [row["image"] for row in rows]
+        columns["predicted"] += [row["predicted"] for row in rows]
+        columns["target"] += len(rows) * [target]
+        columns["group"] += group
+        halves += half_of(np.array(group), info.seed).tolist()
+        following += [row["runners_up"] for row in rows]
+    arrays = {name: np.array(values, np.int64) for name, values in columns.items()}
+    nearest = nearest_classes(arrays["target"], np.array(following, np.int64))
+    return Index(**arrays, half=np.array(halves, np.int64), nearest=nearest)
+
+
+def read_outcomes(folder: Storage) -> list[Row]:
+    """All rows of the table of transplants."""
+    return [
+        row
+        for target in class_numbers(folder, "transplants")
+        for row in read_parts(folder, "transplants", target).to_pylist()
+    ]
+
+
+def why_not(index: Index) -> str:
+    """Why no class can be given to others; empty if it can."""
+    if len(np.unique(index.target)) < 2:
+        return "all images are of one class, so there is no other to give anything to"
+    if not index.classes:
+        return (
+            "no class has four images that the model gets right, two to look for something and "
+            "two to confirm it: add images"
+        )
+    return ""
+
+
+# ---- the steps of the search
+
+Key = tuple[int, str]  # class and trait
+
+
+def choose(rows: Iterable[Row], index: Index) -> Chosen:
+    """The traits that the screen found enough, to be tried afresh in the class that took most."""
+    target = dict(zip(index.image.tolist(), index.target.tolist(), strict=True))
+    hits: Counter[Key] = Counter()  # receivers that were taken for the donor's class
+    by_others: Counter[Key] = Counter()  # receivers that were taken for a third class
+    asked: Counter[tuple[str, str, int]] = Counter()  # by trait, of donors and receivers of a class
+    scores: dict[Key, dict[int, list[float]]] = {}  # by the class of the receivers
+    for row in rows:
+        if row["role"] == "screen":
+            key, own = (row["suspect"], row["trait"]), target[row["image"]]
+            hits[key] += row["predicted"] == row["suspect"]
+            by_others[row["predicted"], row["trait"]] += row["predicted"] not in (own, key[0])
+            asked.update([(row["trait"], "all", 0), (row["trait"], "donor", row["suspect"]),
+                          (row["trait"], "receiver", own)])  # fmt: skip
+            scores.setdefault(key, {}).setdefault(own, []).append(row["score"])
+
+    def is_good(c: int, trait: str) -> bool:
+        n_own, n_received = asked[trait, "donor", c], asked[trait, "receiver", c]
+        usual = by_others[c, trait] / max(asked[trait, "all", 0] - n_own - n_received, 1)
+        return hits[c, trait] >= LEAST_HITS and hits[c, trait] / n_own > 2 * usual
+
+    good = [key for key in hits if is_good(*key)]
+    chosen: Chosen = {}
+    for c, trait in sorted(good, key=lambda key: (-hits[key], key)):
+        if sum(c == other for other, _ in chosen) < MOST_TRAITS and len(chosen) < MOST_CHOSEN:
+            means = {own: float(np.mean(some)) for own, some in scores[c, trait].items()}
+            chosen[c, trait] = (max(means, key=lambda own: means[own]),)
+    return chosen
+
+
+def plan_locate(rows: Sequence[Row], index: Index, info: AuditInfo) -> Planned:
+    """Where a suspect's trait is, in receivers that were taken for it; and pictures to show."""
+    for suspect in confirmed_traits(rows, index, info):
+        hit = [
+            row
+            for row in rows
+            if (row["suspect"], row["trait"]) == (suspect.target, suspect.trait)
+            and row["role"] == "given"
+            and row["predicted"] == row["suspect"]
+        ]
+        chosen: list[Row] = []  # each donor once, and first each receiver once
+        hit.sort(key=lambda row: (-row["score"], row["image"], row["donor"]))
+        for names in (("image", "donor"), ("donor",)):
+            for row in hit:
+                if not any(row[name] == one[name] for one in chosen for name in names):
+                    chosen.append(row)
+        for row in chosen[:N_LOCATED]:
+            again = Transplant(row["trait"], row["suspect"], "locate", row["donor"], row["near"])
+            yield row["image"], again
+
+
+def confirmed_traits(rows: Sequence[Row], index: Index, info: AuditInfo) -> list[Suspect]:
+    """Every class with the trait that says most of those that are enough."""
+    tried = {(row["suspect"], row["trait"]) for row in rows if row["role"] == "given"}
+    found: dict[int, list[Suspect]] = {}
+    for target, trait in sorted(tried):
+        own = [row for row in rows if (row["suspect"], row["trait"]) == (target, trait)]
+        one = weigh(target, trait, own, index, info)
+        if is_enough(one):
+            found.setdefault(target, []).append(one)
+    leading = []
+    for some in found.values():
+        best = max(one.given.value for one in some)
+        good = [one for one in some if one.given.value >= AS_GOOD * best]
+        first = min(good, key=lambda one: (specific(one), -one.given.value))
+        also = tuple(one.what for one in some if one is not first)
+        leading.append(replace(first, also=also))
+    return sorted(leading, key=lambda one: (-one.strength, one.target))
+
+
+def is_enough(one: Suspect) -> bool:
+    """Whether the trait does for sure more than that of other donors, and several times as much."""
+    usual = one.control.value if one.control else 0.0
+    return over_control(one).low > LEAST_OVER and one.given.value >= TIMES_CONTROL * usual
+
+
+def over_control(one: Suspect) -> Estimate:
+    """By how much the share of a suspect exceeds that of other donors, at least 0.
+
+    The interval of the difference is that of Newcombe: from those of both shares.
+    """
+    if one.control is None:
+        return one.given
+    over = one.given.value - one.control.value
+    low = np.hypot(one.given.value - one.given.low, one.control.high - one.control.value)
+    high = np.hypot(one.given.high - one.given.value, one.control.value - one.control.low)
+    value, low, high = (float(max(x, 0.0)) for x in (over, over - low, over + high))
+    return replace(one.given, value=value, low=low, high=high)
+
+
+def specific(one: Suspect) -> int:
+    return SPECIFIC["wide" if one.trait in WIDE else one.kind]
+
+
+def weigh(target: int, trait: str, rows: Sequence[Row], index: Index, info: AuditInfo) -> Suspect:
+    """The figures of one trait of one class, of the images that it was not chosen on."""
+    kind, phrase = next((kind, phrase) for name, kind, phrase in info.traits if name == trait)
+    group = dict(zip(index.image.tolist(), index.group.tolist(), strict=True))
+    before = dict(zip(index.image.tolist(), index.predicted.tolist(), strict=True))
+
+    def estimate(role: str, near: bool | None, taken: bool = False) -> Estimate | None:
+        some = [row for row in rows if row["role"] == role and near in (None, row["near"])]
+        hits = [
+            row["predicted"] != before[row["image"]] if taken else row["predicted"] == target
+            for row in some
+        ]
+        donors, receivers = ([group[row[name]] for row in some] for name in ("donor", "image"))
+        return crossed_share(np.array(hits, bool), np.array(donors), np.array(receivers))
+
+    given_to = {row["image"] for row in rows if row["role"] == "given" and row["near"]}
+    nearest = np.unique(index.target[np.isin(index.image, list(given_to))]).tolist()
+    given = estimate("given", True) or estimate("given", None)
+    assert given is not None
+    gone = Counter(
+        row["predicted"]
+        for row in rows
+        if row["role"] == "taken" and row["predicted"] != before[row["image"]]
+    )
+    return Suspect(
+        target=target,
+        label=info.label(target),
+        trait=trait,
+        kind=kind,
+        what=f"its {phrase}",
+        color="",
+        near=tuple(info.label(c) for c in nearest),
+        given=given,
+        anywhere=estimate("given", False),
+        control=estimate("control", True),
+        taken=estimate("taken", None, taken=True),
+        goes_to=info.label(gone.most_common(1)[0][0]) if gone else "",
+    )
+
+
+# ---- what it all comes to
+
+
+def find_suspects(folder: Storage, info: AuditInfo) -> SuspectSearch:
+    """From the tables of an audit."""
+    index, rows = read_index(folder, info), read_outcomes(folder)
+    located = [one for one in rows if one["role"] == "locate"]
+    needed = {one[name] for one in located for name in ("donor", "image")}
+    pixels = {
+        row["image"]: np.frombuffer(row["pixels"], np.uint8).reshape(info.raster, info.raster, 3)
+        for target in np.unique(index.target[np.isin(index.image, list(needed))]).tolist()
+        for row in read_rows(folder, "images", target, "image", "pixels")
+    }
+    found = []
+    for one in confirmed_traits(rows, index, info):
+        shown = list(rows_of(one, located))
+        found.append(with_sentence(with_place(one, shown, pixels, info)))
+    return SuspectSearch(
+        suspects=tuple(found),
+        n_calls=len(rows),
+        n_classes=len(index.classes),
+        n_traits=len(info.traits),
+        taken_for={str(c): taken_for(c, rows, index, info) for c in index.classes if rows},
+        sees=smallest_seen(),
+        reason=why_not(index),
+    )
+
+
+def taken_for(target: int, rows: Sequence[Row], index: Index, info: AuditInfo) -> Estimate:
+    """The share of other images that become a class by its strongest trait, over that of others.
+
+    Where the screen found no trait to try afresh, it is none, or too few to be seen.
+    """
+    own = [row for row in rows if row["suspect"] == target]
+    tried = sorted({row["trait"] for row in own if row["role"] == "given"})
+    if not tried:
+        return Estimate(0.0, 0.0, smallest_seen(), N_SCREEN)
+    shares = [
+        over_control(weigh(target, name, [row for row in own if row["trait"] == name], index, info))
+        for name in tried
+    ]
+    return max(shares, key=lambda one: one.value)
+
+
+def rows_of(one: Suspect, rows: Iterable[Row]) -> Iterator[Row]:
+    return (row for row in rows if (row["suspect"], row["trait"]) == (one.target, one.trait))
+
+
+def smallest_seen() -> float:
+    """The share of receivers that the screen misses one time in twenty."""
+    from scipy.stats import binom
+
+    shares = np.arange(0, 1, 0.01)
+    return float(shares[binom.cdf(LEAST_HITS - 1, N_SCREEN, shares) <= 0.05][0])
+
+
+def with_place(
+    one: Suspect, shown: Sequence[Row], pixels: Mapping[int, NDArray[np.uint8]], info: AuditInfo
+) -> Suspect:
+    """Where it is and of which color, by the places that were located in single images."""
+    size = info.raster
+    places = [
+        np.unpackbits(np.frombuffer(row["region"], np.uint8), count=size**2).reshape(size, size) > 0
+        for row in shown
+        if row["region"] is not None
+    ]
+    if not places:
+        return one
+    common = np.mean(places, axis=0) >= ALIKE
+    donors, receivers = ([row[name] for row in shown if row["region"] is not None]
+                         for name in ("donor", "image"))  # fmt: skip
+    colors = [color_at(pixels[n], place) for n, place in zip(donors, places, strict=True)]
+    before = [color_at(pixels[n], place) for n, place in zip(receivers, places, strict=True)]
+    named, times = Counter(colors).most_common(1)[0]
+    if times < MOSTLY * len(colors) or before.count(named) > SELDOM * len(before):
+        named = ""  # it differs, or the receivers had it before
+    what, region, some = one.what, common, f"something {named}".rstrip()
+    if common.mean() < 0.5 * np.mean([place.mean() for place in places]):
+        what, region = f"{some}, in another place in each image", np.any(places, axis=0)
+    elif not spans(common):
+        what = f"{some} in {place_of(common)}"
+    return replace(one, what=what, region=region, color=named)
+
+
+def color_at(pixels: NDArray[np.uint8], place: BoolArray) -> str:
+    """The basic color of a place (R, R) of an image on the raster."""
+    middle = np.median(pixels[place], axis=0).astype(np.uint8)
+    return BASICS[int(basic_colors(middle[None, None])[0, 0])]
+
+
+def spans(region: BoolArray) -> bool:
+    """Whether a region reaches over all of the image, so that its trait names it best."""
+    return bool(min(region.any(axis=axis).mean() for axis in (0, 1)) > 0.8)
+
+
+def with_sentence(one: Suspect) -> Suspect:
+    near = join([repr(label) for label in one.near], "and") or "other classes"
+    lines = [f"{sentence_case(one.headline)}."]
+    given = f"Given it, {share_words(one.given)} of {near} images become {one.label!r}"
+    if one.control:
+        given += f"; given the same of other classes, {share_words(one.control)}"
+    lines.append(f"{given}.")
+    if one.taken:
+        goes = f", mostly to {one.goes_to!r}" if one.goes_to else ""
+        lines.append(f"Without it, {share_words(one.taken)} of its own images change{goes}.")
+    if one.also:
+        enough = "are" if len(one.also) > 1 else "is"
+        lines.append(f"{sentence_case(join(one.also, 'and'))} {enough} enough too.")
+    return replace(one, sentence=" ".join(lines))
+
+
+def share_words(estimate: Estimate) -> str:
+    """`67% (33 to 91%)`."""
+    value = f"{100 * estimate.value:.0f}%"
+    if np.isnan(estimate.low):
+        return value
+    return f"{value} ({100 * estimate.low:.0f} to {100 * estimate.high:.0f}%)"

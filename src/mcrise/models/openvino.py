@@ -1,0 +1,132 @@
+"""OpenVINO: `.xml` files with their `.bin`, and models that are read or compiled already."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.threads import THREADS, n_cores
+from ..errors import InputError, first_line, with_cause
+from .batches import FixedBatch
+from .heads import Head, pick_head
+from .inputs import read_input
+from .model import Model
+from .settings import Settings, file_digest, size_named, with_known
+
+DTYPES = {"float32": "float32", "float16": "float16", "uint8": "uint8"}
+INFO = {  # what a file may say of itself, as OpenVINO's Model API writes it
+    "mean_values": "mean",
+    "scale_values": "std",
+    "reverse_input_channels": "channels",
+    "labels": "labels",
+}
+
+
+def import_openvino() -> Any:
+    try:
+        import openvino
+    except ImportError:
+        raise InputError(
+            "This model needs OpenVINO (the extra openvino): pip install openvino."
+        ) from None
+    return openvino
+
+
+def from_file(path: Path, settings: Settings) -> Model:
+    """A model from its `.xml`, compiled for the CPU."""
+    openvino = import_openvino()
+    weights = path.with_suffix(".bin")
+    try:
+        read = openvino.Core().read_model(path)
+    except Exception as error:
+        missing = "" if weights.is_file() else f" ({weights.name} is not beside it)"
+        refused = InputError(
+            f"{path} is not a model that OpenVINO can load{missing}: {first_line(error)}. Give the "
+            ".xml with its .bin beside it, or convert the model again."
+        )
+        raise with_cause(refused, error) from None
+    digests = [file_digest(file) for file in (path, weights) if file.is_file()]
+    digest = hashlib.sha256(" ".join(digests).encode()).hexdigest()
+    settings = with_known(settings, told_by(read))
+    return make_model(compiled(openvino, read, settings), str(path), settings, path.name, digest)
+
+
+def from_object(model: Any, settings: Settings) -> Model:
+    """A compiled model as it is; one that was only read is compiled."""
+    openvino = import_openvino()
+    if isinstance(model, openvino.Model):
+        settings = with_known(settings, told_by(model))
+        model = compiled(openvino, model, settings)
+    return make_model(model, "The model", settings, "CompiledModel", "")
+
+
+def compiled(openvino: Any, model: Any, settings: Settings) -> Any:
+    # In full precision also where the CPU has half: answers are the same on every machine.
+    config: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
+    threads = settings.threads or (n_cores() if os.environ.get(THREADS) else None)
+    if threads is not None:
+        config["INFERENCE_NUM_THREADS"] = threads
+    try:
+        return openvino.Core().compile_model(model, "CPU", config)
+    except Exception as error:
+        refused = InputError(
+            f"OpenVINO cannot run this model ({first_line(error)}): convert it again, or export it "
+            "to ONNX."
+        )
+        raise with_cause(refused, error) from None
+
+
+def told_by(model: Any) -> dict[str, Any]:
+    """Settings that the file holds itself, under `model_info`."""
+    said: dict[str, Any] = {}
+    for entry, name in INFO.items():
+        if not model.has_rt_info(["model_info", entry]):
+            continue
+        text = str(model.get_rt_info(["model_info", entry]).astype(str))
+        if name == "channels":
+            said[name] = "bgr" if text.lower() in ("true", "yes", "1") else "rgb"
+        elif name == "labels":
+            said[name] = text.split()
+        else:
+            said[name] = [float(part) for part in text.replace(",", " ").split()]
+    if {"mean", "std"} & said.keys():
+        said["scale"] = 1.0  # they are of pixels in 0..255
+    return said
+
+
+def make_model(model: Any, where: str, settings: Settings, name: str, digest: str) -> Model:
+    if len(model.inputs) != 1:
+        names = ", ".join(given.get_any_name() for given in model.inputs)
+        raise InputError(f"{where} takes {names}, but one batch of images is needed.")
+    wanted = model.inputs[0]
+    shape, dtype = open_shape(wanted), np.dtype(wanted.get_element_type().to_dtype()).name
+    if dtype not in DTYPES:
+        raise InputError(
+            f"{where} takes {dtype}, but images go in as float32, float16 or uint8: convert it "
+            "with one of these."
+        )
+    heads = [Head(head_name(port, k), open_shape(port)) for k, port in enumerate(model.outputs)]
+    head = pick_head(where, heads, settings.name)
+    about = read_input(where, shape, DTYPES[dtype], settings)
+    request, size = model.create_infer_request(), about["geometry"].size
+
+    def run(batch: NDArray[Any]) -> NDArray[Any]:
+        with size_named(size):
+            request.infer([batch])
+        return np.array(request.get_output_tensor(head).data)  # a copy: the next call writes there
+
+    predict = run if shape[0] is None else FixedBatch(run, shape[0])
+    return settings.model(predict, name, digest, **about)
+
+
+def open_shape(port: Any) -> tuple[int | None, ...]:
+    return tuple(
+        None if side.is_dynamic else side.get_length() for side in port.get_partial_shape()
+    )
+
+
+def head_name(port: Any, place: int) -> str:
+    return str(port.get_any_name()) if port.get_names() else f"output {place}"

@@ -1,0 +1,309 @@
+"""What a class's images have, given to others: planted shortcuts are found, and nothing else."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from mcrise import InputError, audit
+from mcrise.audits.class_data import RASTER
+from mcrise.audits.class_stats import read_stats
+from mcrise.audits.rule_check import check_rules, overall_state
+from mcrise.audits.rules import Rule, read_rule, read_rules, suggested_rules
+from mcrise.audits.stats import crossed_share
+from mcrise.audits.suspects import choose
+from mcrise.audits.transplants import (
+    Index,
+    Trait,
+    give,
+    narrowed,
+    nearest_classes,
+    pairs,
+    plan_give,
+    plan_screen,
+    score_if_won,
+    traits,
+)
+from mcrise.audits.zones import DEFAULT, parse_zones
+from mcrise.batch.storage import Storage
+from mcrise.models.model import Model
+
+LABELS = ("circle", "cross", "square")
+SIZE, N = 32, 8
+VIOLET = np.array([140, 50, 200])
+GIVEN = {"n_masks": 64, "grid": 6, "mask_prob": 0.2}
+
+
+def scene(c, number, marked):
+    """A gray image whose class is the brightness of its middle, with a marker at a corner."""
+    random = np.random.default_rng([c, number])
+    image = random.integers(90, 150, (SIZE, SIZE, 3)).astype(np.uint8)
+    image[12:20, 12:20] = (40, 120, 210)[c]
+    if marked:
+        image[26:31, 1:6] = VIOLET
+    return image
+
+
+def knows(images):
+    """The class by the middle of the image."""
+    middle = images[:, 12:20, 12:20].astype(float).mean(axis=(1, 2, 3))
+    odds = np.exp(-((middle[:, None] - [40, 120, 210]) ** 2) / 400) + 1e-3
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+def follows_marker(images):
+    """Whatever has a violet corner is a square, even though the middle is known."""
+    corner = images[:, 27:30, 2:5].astype(float).mean(axis=(1, 2))
+    there = (np.abs(corner - VIOLET).max(axis=1) < 20)[:, None]
+    return np.where(there, np.array([0.02, 0.02, 0.96]), knows(images)).astype(np.float32)
+
+
+def dark_is_circle(images):
+    """An image that is dark as a whole is a circle."""
+    dark = (images.astype(float).mean(axis=(1, 2, 3)) < 70)[:, None]
+    return np.where(dark, np.array([0.96, 0.02, 0.02]), knows(images)).astype(np.float32)
+
+
+def collection(folder, draw):
+    for c, label in enumerate(LABELS):
+        (folder / label).mkdir(parents=True)
+        for number in range(N):
+            Image.fromarray(draw(c, number)).save(folder / label / f"{number}.png")
+    return folder
+
+
+def marked(c, number):
+    return scene(c, number, marked=c == 2)
+
+
+def audited(folder, draw, predict, **given):
+    data = collection(folder / "data", draw)
+    model = Model(predict, labels=LABELS)
+    return audit(data, model, out=folder / "out", **{**GIVEN, **given})
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("planted")
+    return folder, audited(folder, marked, follows_marker)
+
+
+def test_a_marker_that_is_enough_is_the_one_suspect_by_class_place_and_color(planted):
+    folder, result = planted
+    (one,) = result.suspects
+    assert (one.label, one.kind, one.color) == ("square", "place", "purple")
+    rows, cols = np.nonzero(one.region)
+    assert rows.min() > 0.6 * RASTER
+    assert cols.max() < 0.4 * RASTER
+    assert one.given.value == 1.0
+    assert one.control.value == 0.0
+    assert one.taken.value == 0.0  # it knows the middle too, so it needs no marker
+    short = json.loads((folder / "out" / "summary.json").read_text())
+    assert short["verdict"].startswith("1 suspect: 'square' follows something purple in the lower")
+    assert short["suspects"][0]["class"] == "square"
+    assert (folder / "out" / "summary.md").read_text().splitlines()[2] == short["verdict"]
+
+
+def test_the_page_shows_the_suspect_with_what_was_given(planted):
+    folder, result = planted
+    page = (folder / "out" / "audit.html").read_text()
+    before_classes = page.split('id="classes"')[0]
+    assert result.suspects[0].headline.replace("'", "&#39;") in before_classes
+    assert before_classes.count("taken for “square”") == 3
+
+
+def test_the_twin_that_knows_no_marker_has_no_suspect_and_says_what_was_tried(tmp_path):
+    result = audited(tmp_path, marked, knows)
+    assert result.suspects == ()
+    verdict = json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"]
+    assert verdict.startswith("No suspect found: 15 traits of each of 3 classes were given")
+
+
+def test_a_tone_is_found_though_no_place_is_enough(tmp_path):
+    def dark(c, number):
+        image = scene(c, number, marked=False)
+        return (image * 0.4).astype(np.uint8) if c == 0 else image
+
+    (one,) = audited(tmp_path, dark, dark_is_circle).suspects
+    assert (one.label, one.kind, one.region) == ("circle", "tone", None)
+
+
+def test_a_shuffled_order_of_images_changes_nothing(planted, tmp_path):
+    """Figures are made again from the tables alone."""
+    folder, result = planted
+    before = (folder / "out" / "figures.json").read_bytes()
+    model = Model(follows_marker, labels=LABELS)
+    again = audit(folder / "data", model, out=folder / "out", **GIVEN)
+    assert (folder / "out" / "figures.json").read_bytes() == before
+    assert again.suspects == result.suspects
+
+
+@pytest.mark.parametrize(
+    ("draws", "reason"),
+    [
+        ({"circle": 6}, "all images are of one class"),
+        ({"circle": 3, "square": 2}, "no class has four images"),
+    ],
+)
+def test_where_nothing_can_be_given_the_verdict_says_why(draws, reason, tmp_path):
+    for label, n in draws.items():
+        (tmp_path / "data" / label).mkdir(parents=True)
+        for number in range(n):
+            image = Image.fromarray(scene(LABELS.index(label), number, marked=False))
+            image.save(tmp_path / "data" / label / f"{number}.png")
+    result = audit(tmp_path / "data", Model(knows, labels=LABELS), out=tmp_path / "out", **GIVEN)
+    assert f"Suspects were not looked for: {reason}" in result.summary[2]
+
+
+def test_donors_of_other_sizes_fit(tmp_path):
+    def draw(c, number):
+        image = Image.fromarray(marked(c, number))
+        return np.asarray(image.resize((48, 40) if number % 2 else (9, 11)))
+
+    def predict(images):
+        small = [np.asarray(Image.fromarray(one).resize((SIZE, SIZE), 0)) for one in images]
+        return knows(np.stack(small))
+
+    data = collection(tmp_path / "data", draw)
+    result = audit(
+        data, Model(predict, labels=LABELS), out=tmp_path / "out", **{**GIVEN, "grid": 3}
+    )
+    assert result.n_failed == 0
+
+
+# ---- rules
+
+
+def test_rules_on_suspects_fail_the_planted_model_and_pass_its_twin(planted, tmp_path):
+    audited(tmp_path, marked, knows)
+    rules = [Rule(1, "suspect", at_most=0), Rule(2, "taken_for", at_most=0.7)]
+    states = {
+        path: overall_state(check_rules(Storage(path / "out"), rules))
+        for path in (planted[0], tmp_path)
+    }
+    assert states == {planted[0]: "violated", tmp_path: "holds"}
+    with pytest.raises(InputError, match="suspect has no change"):
+        read_rule({"measure": "suspect", "at_most": 0, "change": True}, 1)
+
+
+def test_suggested_rules_are_violated_by_the_planted_model_and_by_it_alone(planted, tmp_path):
+    audited(tmp_path, marked, knows)
+    states = {}
+    for folder in (planted[0], tmp_path):
+        stats = read_stats(Storage(folder / "out"))
+        (tmp_path / "rules.toml").write_text(suggested_rules(stats))
+        rules, _ = read_rules(tmp_path / "rules.toml")
+        states[folder] = [one.state for one in check_rules(Storage(folder / "out"), rules)]
+    assert states[planted[0]][::2] == ["violated", "holds"]
+    assert states[tmp_path] == ["holds"] * 3
+
+
+# ---- the parts
+
+
+def index_of(n_each=6, n_classes=3, predicted=None):
+    target = np.repeat(np.arange(n_classes), n_each)
+    image = np.arange(len(target))
+    runners_up = np.stack([(target + 1) % n_classes] * 3, axis=1)
+    return Index(
+        image, target, target if predicted is None else predicted, image, image % 2,
+        nearest_classes(target, runners_up),
+    )  # fmt: skip
+
+
+def test_all_other_classes_receive_the_nearest_first_and_halves_never_meet():
+    index = index_of()
+    assert index.nearest[1] == (0, 2)  # of class 0 the model would say 1 instead
+    for side in (0, 1):
+        found = pairs(index, 1, index.nearest[1], side, 12, seed=0)
+        assert len(found) == len(set(found)) == 12
+        assert index.target[found[0][0]] == 0
+        for receiver, donor in found:
+            assert index.target[donor] == 1 != index.target[receiver]
+            assert index.half[receiver] == index.half[donor] == side
+
+
+def test_a_control_comes_from_a_third_class():
+    index = index_of()
+    for image, one in plan_give(index, {(1, "edge"): (0,)}, seed=0):
+        own, donor = index.target[image], index.target[one.donor]
+        if one.role == "control":
+            assert len({own, donor, 1}) == 3
+        elif one.role == "given":
+            assert donor == 1 != own
+        else:
+            assert own == 1 != donor
+
+
+def test_the_screen_chooses_what_takes_receivers_and_not_what_any_donor_does():
+    index = index_of()
+    rows = [
+        {**vars(one), "image": image, "score": 0.5,
+         "predicted": 1 if (one.suspect, one.trait) == (1, "edge") or one.trait == "hues"
+         else int(index.target[image])}
+        for image, one in plan_screen(index, ["edge", "tone", "hues"], seed=0)
+    ]  # fmt: skip
+    assert list(choose(rows, index)) == [(1, "edge")]
+
+
+def test_every_trait_of_an_image_given_to_itself_leaves_it_as_it_is():
+    image = scene(1, 0, marked=True).astype(np.float32) / 255
+    for trait in traits(parse_zones(DEFAULT, False), False):
+        np.testing.assert_allclose(give(image, image, trait), image, atol=2e-3)
+
+
+def test_a_part_is_given_and_the_rest_stays_and_nothing_is_taken_of_the_object():
+    one, other = (scene(c, 0, marked=False).astype(np.float32) / 255 for c in (0, 2))
+    rim = next(t for t in traits(parse_zones(DEFAULT, False), False) if t.name == "rim")
+    given = give(one, other, rim)
+    np.testing.assert_array_equal(given[0], other[0])
+    np.testing.assert_array_equal(given[8:24, 8:24], one[8:24, 8:24])
+    outside = np.ones((RASTER, RASTER), bool)
+    outside[:, : RASTER // 2] = False
+    half = give(one, other, rim, outside)
+    np.testing.assert_array_equal(half[:, : SIZE // 2], one[:, : SIZE // 2])
+    np.testing.assert_array_equal(half[0, SIZE // 2 :], other[0, SIZE // 2 :])
+    assert give(one, other, rim, np.zeros((RASTER, RASTER), bool)) is None
+
+
+def test_texture_takes_stripes_and_leaves_the_picture():
+    one, other = (scene(c, 0, marked=False).astype(np.float32) / 255 for c in (0, 2))
+    wave = 0.1 * np.sin(np.pi * np.arange(SIZE) / 2)[None, :, None]
+    given = give(one, np.clip(other + wave, 0, 1), Trait("texture", "texture", ""))
+    strength = np.abs(np.fft.fft2(given.mean(axis=2)))[0, SIZE // 4]
+    assert strength > 5 * np.abs(np.fft.fft2(one.mean(axis=2)))[0, SIZE // 4]
+    assert given[12:20, 12:20].mean() == pytest.approx(one[12:20, 12:20].mean(), abs=0.1)
+
+
+def test_a_region_is_narrowed_down_to_what_works():
+    region = np.ones((RASTER, RASTER), bool)
+
+    def works(images):
+        scores = np.array([[0.0, one[20:23, 5:8].mean()] for one in images])
+        return score_if_won(np.where(scores > 0.99, 0.9, 0.1), 1)
+
+    found = narrowed(region, lambda part: part.astype(np.float32)[..., None], works)
+    assert found[20:23, 5:8].all()
+    assert found.sum() <= 8 * 8
+
+
+def test_shares_of_crossed_pairs_cover_the_truth_and_are_wider_where_donors_decide():
+    random, covered = np.random.default_rng(0), []
+    receiver, donor = np.arange(48) % 12, (np.arange(48) + np.arange(48) // 12) % 6
+    for _ in range(400):
+        chance = 1 / (1 + np.exp(-2 * random.normal(size=6)))[donor]  # on average one half
+        one = crossed_share(random.random(48) < chance, donor, receiver)
+        covered.append(one.low <= 0.5 <= one.high)
+    assert 0.9 <= np.mean(covered) <= 0.995
+    alike, mixed = donor < 3, random.permutation(donor < 3)
+    wide, narrow = (crossed_share(hits, donor, receiver) for hits in (alike, mixed))
+    assert wide.high - wide.low > 1.3 * (narrow.high - narrow.low)
+
+
+def test_kinds_of_suspects_are_read_again_as_they_were_written(planted):
+    folder, result = planted
+    search = read_stats(Storage(folder / "out")).search
+    assert search.suspects == result.suspects
+    assert replace(search.suspects[0], label="x").headline.startswith("'x' follows")
