@@ -136,7 +136,8 @@ def collection(tmp_path_factory):
 
 def test_the_keys_and_the_list_stay_within_the_filter(page, collection):
     address, _ = collection
-    page.goto(f"{address}#overview?answers=wrong")
+    # By age: the usual order moves when the numbers of outliers arrive.
+    page.goto(f"{address}#overview?answers=wrong&sort=newest")
     expect(page.locator("#gallery li")).to_have_count(4)
     expect(page.locator("#jobs li")).to_have_count(4)
     expect(page.locator("#n-jobs")).to_have_text("4 of 16")
