@@ -258,14 +258,20 @@ def test_the_green_square_has_green_at_0_99_and_more_of_it_helps_under_masks(see
 # ---- the judge
 
 
+def mostly_blue(images):
+    """Its second class falls to nothing where four tenths of the image are as blue as can be."""
+    blue = ((images == (0, 0, 255)).all(-1)).mean((1, 2)) > 0.4
+    return np.stack([blue, ~blue], 1).astype(np.float32)
+
+
 def test_every_predicate_can_be_true_and_false():
     true_of, false_of = set(), set()
     for kind in ALL:
         case = case_of(kind, 0)
         regions = [truth.region for truth in case.truths if truth.region is not None]
         for said in PREDICATES:
-            if said == "nothing matters":
-                one = claim(case, said, None)
+            if said in ("nothing matters", "all together"):
+                one = claim(case, said, None, "blue")
             elif not regions:
                 continue
             elif said in ("either suffices", "both needed"):
@@ -283,8 +289,12 @@ def test_every_predicate_can_be_true_and_false():
     patch = np.zeros(case.image.shape[:2], bool)
     patch[:10, :10] = True
     assert judge(case, claim(case, "saturated", patch))
+    # No patch does anything, and each half of the image does.
+    blue = replace(case, model=mostly_blue, target=1)
+    assert judge(blue, claim(blue, "all together", None, "blue"))
+    assert not judge(blue, claim(blue, "all together", None, "red"))
     assert false_of | {"together"} == set(PREDICATES)  # tests/test_words.py has one
-    assert true_of | {"saturated", "together"} == set(PREDICATES)
+    assert true_of | {"saturated", "together", "all together"} == set(PREDICATES)
 
 
 def test_a_claim_that_is_not_on_the_list_is_an_error():

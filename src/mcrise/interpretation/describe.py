@@ -216,8 +216,8 @@ def claims_from_fall(
             said.append(("saturation", colors))
         elif not veto and len(colors) > 1:  # one color alone may be a veto
             near = [nearest([f for f in after if f.is_color], own_mean(image, main.region), image)]
-            found = [fill for fill in kept if fill in near]
-            said += [("finds color", found)] if found and len(kept) <= 2 else []
+            found = len(kept) <= 2 and any(fill in near for fill in kept)
+            said += [("finds color", kept)] if found else []
             said.append(("color", colors))
     elif may_be_structure(scale, main, tests):
         shuffles = [one.score for one in tests if one.role == "shuffle"]
