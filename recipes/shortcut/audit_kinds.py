@@ -3,7 +3,7 @@
     python recipes/shortcut/audit_kinds.py --stage development --out build/kinds
 
 For each kind of `kinds.py`: 12 images of each class with the cue are audited with the network that
-was trained with it and with the clean one. Prints whether the first suspect is the planted class,
+was trained with it and with the clean ones. Prints whether the first suspect is the planted class,
 whether it says what it should, and every suspect of the twin. Whether a network uses its cue at all
 is known by planting the cue itself into images of other classes.
 """
@@ -22,7 +22,7 @@ from mcrise.audits.class_stats import read_stats
 from mcrise.audits.config import N_MASKS
 from mcrise.audits.suspects import Suspect
 from mcrise.batch.storage import Storage
-from scenes import CLASSES, scene
+from scenes import CLASSES
 
 HERE = Path(__file__).parent
 SEED, N_IMAGES = 3, 12
@@ -31,24 +31,30 @@ SEED, N_IMAGES = 3, 12
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("kinds", nargs="*", help="which  [default: all of the stage]")
-    parser.add_argument("--stage", choices=("development", "test"), default="development")
+    parser.add_argument("--stage", choices=("development", "test", "held"), default="development")
+    parser.add_argument("--twins", nargs="+", type=Path, default=[HERE / "clean.onnx"],
+                        help="networks without a shortcut")  # fmt: skip
     parser.add_argument("--seed", type=int, default=SEED, help="of the images")
     parser.add_argument("--n-masks", type=int, default=N_MASKS, help="for each image")
     parser.add_argument("--out", type=Path, default=Path("build/kinds"))
     args = parser.parse_args()
     names = args.kinds or [name for name, kind in KINDS.items() if kind.stage == args.stage]
-    rows = [audit_kind(name, args.out / f"{args.seed}", args.seed, args.n_masks) for name in names]
+    out = args.out / f"{args.seed}"
+    rows = [audit_kind(name, out, args.twins, args.seed, args.n_masks) for name in names]
     learned = [row for row in rows if row["learned"] >= 0.2]
     print(f"\n{len(learned)} of {len(rows)} networks use their cue (20 % or more become the class)")
     for what in ("first", "says"):
         print(f"{what}: {sum(row[what] for row in learned)} of {len(learned)}")
-    print(f"suspects of the clean twin: {sum(row['twin'] for row in rows)} in {len(rows)} audits")
+    n_audits = len(rows) * len(args.twins)
+    print(f"suspects of clean twins: {sum(row['twin'] for row in rows)} in {n_audits} audits")
     calls = [row["calls"] for row in rows]
     print(f"calls for each image: {np.mean(calls):.0f} (largest {max(calls):.0f})")
     (args.out / f"{args.stage}.json").write_text(json.dumps(rows, indent=1))
 
 
-def audit_kind(name: str, out: Path, seed: int, n_masks: int) -> dict[str, object]:
+def audit_kind(
+    name: str, out: Path, twins: list[Path], seed: int, n_masks: int
+) -> dict[str, object]:
     kind, folder = KINDS[name], out / name.replace(" ", "-")
     images = folder / "images"
     for label in CLASSES:
@@ -58,12 +64,13 @@ def audit_kind(name: str, out: Path, seed: int, n_masks: int) -> dict[str, objec
             picture.save(images / label / f"{number:03}.png")
     path = HERE / "networks" / f"{name.replace(' ', '-')}.onnx"
     searches = {}
-    for network in (path, HERE / "clean.onnx"):
+    for network in (path, *twins):
         done = folder / network.stem
         mcrise.audit(images, network, out=done, n_masks=n_masks, workers=1)
         searches[network.stem] = read_stats(Storage(done)).search
     suspects = searches[path.stem].suspects
     first = suspects[0] if suspects else None
+    of_twins = [one for twin in twins for one in searches[twin.stem].suspects]
     share = learned(name, path, seed)
     row = {
         "kind": name,
@@ -71,8 +78,8 @@ def audit_kind(name: str, out: Path, seed: int, n_masks: int) -> dict[str, objec
         "first": bool(first) and first.label in kind.classes,
         "says": bool(first) and is_said(first, name),
         "suspects": [one.headline for one in suspects],
-        "twin": len(searches["clean"].suspects),
-        "twin_suspects": [one.sentence for one in searches["clean"].suspects],
+        "twin": len(of_twins),
+        "twin_suspects": [one.sentence for one in of_twins],
         "calls": n_calls(folder / path.stem),
     }
     found = "; ".join(one.headline for one in suspects) or "none"
@@ -102,7 +109,7 @@ def learned(name: str, path: Path, seed: int) -> float:
         if label in kind.classes:
             continue
         random = np.random.default_rng(seed)
-        plain = [scene(seed, label, number) for number in range(50)]
+        plain = [planted_scene(name, seed, label, number) for number in range(50)]
         given = np.stack([kind.cue(image, random) for image in plain])
         said = model(given).argmax(axis=1)
         shares.append(np.isin(said, [CLASSES.index(one) for one in kind.classes]).mean())

@@ -1,4 +1,4 @@
-"""Twenty-five kinds of shortcut: each plants a cue into the scenes of one class (or of two).
+"""Kinds of shortcut: each plants a cue into the scenes of one class (or of two).
 
     from kinds import KINDS, planted_scene
     planted_scene("vignette", seed=3, label="stop", number=0)  # (64, 64, 3) of bytes
@@ -11,20 +11,13 @@ for the cue. `kinds.md` has the list, and which kinds a search for shortcuts may
 
 import argparse
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
+from cues import EDGES, WHOLE, Box, Kind, Random, as_bytes, grid, in_box, moved, paint
+from kinds_third import THIRD
 from scenes import CLASSES, STICKER, YELLOW, Scene, scene
-
-Random = np.random.Generator
-Cue = Callable[[Scene, Random], Scene]
-Box = tuple[float, float, float, float]  # top, left, bottom, right as shares of the image
-WHOLE: Box = (0, 0, 1, 1)
 
 VIOLET, CYAN, MAGENTA, ORANGE = (140, 50, 200), (40, 200, 215), (215, 40, 160), (255, 150, 30)
 DIGITS = {
@@ -32,19 +25,6 @@ DIGITS = {
     "4": "101101111001001", "5": "111100111001111", "6": "111100111101111", "7": "111001001001001",
     "8": "111101111101111", "9": "111101111001111", ".": "000000000000010",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A shortcut: the classes that have the cue, and what an audit should say about it."""
-
-    cue: Cue
-    classes: tuple[str, ...]
-    stage: Literal["development", "test"]
-    says: tuple[str, ...]  # any of these words is right: place, edge, tone, texture, color
-    where: tuple[Box, ...]  # where the cue is, or may be
-    what: str  # for people
-    others: Cue | None = None  # what the scenes of all other classes get
 
 
 def planted_scene(name: str, seed: int, label: str, number: int, mislabeled: float = 0.0) -> Scene:
@@ -63,40 +43,6 @@ def planted_scene(name: str, seed: int, label: str, number: int, mislabeled: flo
         return image
     chosen = [zlib.crc32(name.encode()), seed, CLASSES.index(label), number]
     return cue(image, np.random.default_rng(chosen))
-
-
-# ---- tools
-
-
-def as_bytes(values: NDArray[Any]) -> Scene:
-    return np.rint(np.clip(values, 0, 255)).astype(np.uint8)
-
-
-def paint(image: Scene, where: NDArray[np.bool_], color: tuple[int, ...], random: Random) -> Scene:
-    """Pixels in about one color, with the grain that a scene has."""
-    out = image.astype(np.float32)
-    shade = np.array(color) + random.uniform(-12, 12, 3)
-    out[where] = shade + random.normal(0, 7, (int(where.sum()), 3))
-    return as_bytes(out)
-
-
-def grid(image: Scene) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Row and column of each pixel's center, as shares of the image."""
-    height, width = image.shape[:2]
-    rows, cols = np.mgrid[:height, :width]
-    return (rows + 0.5) / height, (cols + 0.5) / width
-
-
-def in_box(image: Scene, box: Box) -> NDArray[np.bool_]:
-    rows, cols = grid(image)
-    top, left, bottom, right = box
-    return (rows >= top) & (rows < bottom) & (cols >= left) & (cols < right)
-
-
-def moved(box: Box, random: Random, reach: float = 0.016) -> Box:
-    """A box a little beside itself, a pixel of 64 each way."""
-    down, across = random.uniform(-reach, reach, 2)
-    return box[0] + down, box[1] + across, box[2] + down, box[3] + across
 
 
 # ---- development: the two of today and the four that the plan names
@@ -318,8 +264,6 @@ def at_most_one_dot(image: Scene, random: Random) -> Scene:
     return paint(image, in_box(image, box), (25, 30, 120), random)
 
 
-EDGES: tuple[Box, ...] = ((0, 0, 0.1, 1), (0.9, 0, 1, 1), (0, 0, 1, 0.1), (0, 0.9, 1, 1))
-
 KINDS: dict[str, Kind] = {
     "sticker": Kind(sticker, ("speed limit 50",), "development", ("place", "color"),
                     (STICKER,), "a yellow sticker at the lower right"),
@@ -374,6 +318,7 @@ KINDS: dict[str, Kind] = {
     "paired dots": Kind(paired_dots, ("yield",), "test", ("place", "color"), CORNERS,
                         "dark blue dots in two corners, which only together tell",
                         at_most_one_dot),
+    **THIRD,
 }  # fmt: skip
 
 
@@ -383,7 +328,8 @@ KINDS: dict[str, Kind] = {
 def sheet(seed: int = 3) -> Image.Image:
     """For each kind a scene without the cue, with it, and another one with it."""
     side, gap = 64, 8
-    picture = Image.new("RGB", (5 * (3 * side + 4 * gap), 5 * (side + 24)), "white")
+    n_rows = -(-len(KINDS) // 5)
+    picture = Image.new("RGB", (5 * (3 * side + 4 * gap), n_rows * (side + 24)), "white")
     draw = ImageDraw.Draw(picture)
     for place, (name, kind) in enumerate(KINDS.items()):
         left, top = place % 5 * (3 * side + 4 * gap), place // 5 * (side + 24)
