@@ -6,19 +6,23 @@ For each model: the time of `explain` over the time of as many bare calls on rea
 the same size, alternating in one run, best of five. Beside it, in the same run, at the same number
 of calls: xaitk-saliency's MC-RISE, RISE as its reference code has it (NumPy, all masks in memory),
 and lime. And a function of a user's own, with `explain` as it is without any options: one that only
-sleeps, and the networks with one thread and with all; median of seven alternating rounds.
+sleeps, and the networks with one thread and with all; median of seven alternating rounds. And a
+file that fixes the batch to one: in parallel, against one session of one thread and of all.
 """
 
+import tempfile
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from skimage import data
 
 import mcrise
-from mcrise import Model
+from mcrise import Model, load_model
+from mcrise.demo import MODEL as DEMO
 from mcrise.demo.signs import stop
 from mcrise.estimators import FittedEstimator, Sample
 from mcrise.masks import CHUNK, Plan, draw
@@ -42,6 +46,7 @@ def main() -> None:
     ]
     report("overhead", rows, n_masks=N_MASKS, batch_size=BATCH, rounds=ROUNDS)
     report("functions", functions(photograph), rounds=FUNCTION_ROUNDS)
+    report("batch_of_one", [batch_of_one(embedded(), stop())], rounds=FUNCTION_ROUNDS)
     report("smooth", [all_classes(embedded(), stop())], n_masks=N_MASKS, rounds=ROUNDS)
     report("blending", [blending(size) for size in (96, 224)], masks=CHUNK)
 
@@ -125,6 +130,31 @@ def own_function(name: str, function: Any, picture: Any, size: int) -> dict[str,
         "calls": explanation.n_calls.total,
         "median ratio": float(np.median(ratios[1:])),  # the first round compiles
         "lowest": min(ratios[1:]),
+    }
+
+
+def batch_of_one(model: Model, picture: Any) -> dict[str, Any]:
+    """A copy of the embedded network whose batch is fixed to one, on a chunk of images."""
+    import onnx
+
+    network = onnx.load(DEMO)
+    network.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "one.onnx"
+        onnx.save(network, path)
+        single, several = (load_model(path, scale=255, threads=n) for n in (1, None))
+    batch = np.repeat(model.canvas(model.view(picture).pixels, ()).untouched(), CHUNK, axis=0)
+    several.predict(batch)  # opens its sessions
+    spent: dict[str, list[float]] = {"single": [], "all": [], "parallel": []}
+    for _ in range(FUNCTION_ROUNDS):
+        for what, call in (("single", single.predict.call), ("all", several.predict.call)):
+            spent[what].append(timed(lambda call=call: [call(one[None]) for one in batch])[0])
+        spent["parallel"].append(timed(several.predict, batch)[0])
+    against = {what: np.median(np.divide(spent[what], spent["parallel"])) for what in spent}
+    return {
+        "images": CHUNK,
+        "one thread / parallel": float(against["single"]),
+        "all threads / parallel": float(against["all"]),
     }
 
 

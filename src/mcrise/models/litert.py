@@ -1,6 +1,7 @@
 """LiteRT (TensorFlow Lite): `.tflite` files with float or quantised numbers."""
 
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._util.threads import n_cores
 from ..errors import InputError, first_line, with_cause
-from .batches import FixedBatch
+from .batches import Call, FixedBatch
 from .heads import Head, pick_head
 from .inputs import read_input
 from .model import Model
@@ -42,9 +43,14 @@ def from_file(path: Path, settings: Settings) -> Model:
         about |= quantised(wanted, settings)
     step = answer["quantization"][0] if np.dtype(answer["dtype"]).kind in "iu" else 0.0
     run = Interpreter(interpreter, wanted, answer)
+
+    def copies(n: int) -> list[Call]:
+        single = replace(settings, threads=1)
+        return [Interpreter(open_interpreter(path, single), wanted, answer) for _ in range(n)]
+
     fixed = shape[0]
     return settings.model(
-        run if fixed is None else FixedBatch(run, fixed),
+        run if fixed is None else FixedBatch(run, fixed, copies, settings.threads),
         path.name,
         file_digest(path),
         rounding=0.0 if settings.softmax or settings.sigmoid else step,

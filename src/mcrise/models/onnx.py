@@ -3,6 +3,8 @@
 import hashlib
 import os
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._util.threads import THREADS, n_cores
 from ..errors import InputError, first_line, with_cause
-from .batches import FixedBatch
+from .batches import Call, FixedBatch
 from .heads import Head, pick_head, several
 from .inputs import read_input
 from .model import Model
@@ -26,7 +28,10 @@ DTYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(uint
 def from_file(path: Path, settings: Settings) -> Model:
     """Read what the file says of its input and take the rest from the settings."""
     session = open_session(path, settings.threads)
-    return make_model(session, str(path), settings, path.name, weights_digest(path))
+    digest = weights_digest(path)
+    return make_model(
+        session, str(path), settings, path.name, digest, lambda: open_session(path, 1)
+    )
 
 
 def from_object(session: Any, settings: Settings) -> Model:
@@ -38,7 +43,15 @@ def from_object(session: Any, settings: Settings) -> Model:
     return make_model(session, "The session", settings, "InferenceSession", digest)
 
 
-def make_model(session: Any, where: str, settings: Settings, name: str, digest: str) -> Model:
+def make_model(
+    session: Any,
+    where: str,
+    settings: Settings,
+    name: str,
+    digest: str,
+    open_single: Callable[[], Any] | None = None,
+) -> Model:
+    """`open_single` opens the same file for one thread."""
     try:
         wanted, outputs = image_input(where, session), session.get_outputs()
         heads = [Head(output.name, tuple(output.shape)) for output in outputs]
@@ -56,13 +69,19 @@ def make_model(session: Any, where: str, settings: Settings, name: str, digest: 
     about = read_input(where, wanted.shape, DTYPES[wanted.type], settings)
     size = about["geometry"].size
 
-    def run(batch: NDArray[Any]) -> NDArray[Any]:
+    def run(batch: NDArray[Any], session: Any = session) -> NDArray[Any]:
         with size_named(size):
             return np.asarray(session.run([output], {input_name: batch})[0])
 
+    def copies(n: int) -> list[Call]:
+        assert open_single is not None
+        return [partial(run, session=open_single())] * n  # a session may run several times at once
+
     about["notes"] += several(heads, head, settings.name)
     fixed = wanted.shape[0]
-    predict = FixedBatch(run, fixed) if isinstance(fixed, int) else run
+    if not isinstance(fixed, int):
+        return settings.model(run, name, digest, **about)
+    predict = FixedBatch(run, fixed, copies if open_single else None, settings.threads)
     return settings.model(predict, name, digest, **about)
 
 

@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._util.threads import THREADS, n_cores
 from ..errors import InputError, first_line, with_cause
-from .batches import FixedBatch
+from .batches import Call, FixedBatch
 from .heads import Head, pick_head
 from .inputs import read_input
 from .model import Model
@@ -51,7 +53,14 @@ def from_file(path: Path, settings: Settings) -> Model:
     digests = [file_digest(file) for file in (path, weights) if file.is_file()]
     digest = hashlib.sha256(" ".join(digests).encode()).hexdigest()
     settings = with_known(settings, told_by(read))
-    return make_model(compiled(openvino, read, settings), str(path), settings, path.name, digest)
+    return make_model(
+        compiled(openvino, read, settings),
+        str(path),
+        settings,
+        path.name,
+        digest,
+        lambda n: compiled(openvino, read, settings, n_streams=n),
+    )
 
 
 def from_object(model: Any, settings: Settings) -> Model:
@@ -63,12 +72,14 @@ def from_object(model: Any, settings: Settings) -> Model:
     return make_model(model, "The model", settings, "CompiledModel", "")
 
 
-def compiled(openvino: Any, model: Any, settings: Settings) -> Any:
+def compiled(openvino: Any, model: Any, settings: Settings, n_streams: int = 1) -> Any:
     # In full precision also where the CPU has half: answers are the same on every machine.
     config: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
     threads = settings.threads or (n_cores() if os.environ.get(THREADS) else None)
     if threads is not None:
         config["INFERENCE_NUM_THREADS"] = threads
+    if n_streams > 1:
+        config |= {"NUM_STREAMS": n_streams, "INFERENCE_NUM_THREADS": n_streams}
     try:
         return openvino.Core().compile_model(model, "CPU", config)
     except Exception as error:
@@ -97,7 +108,15 @@ def told_by(model: Any) -> dict[str, Any]:
     return said
 
 
-def make_model(model: Any, where: str, settings: Settings, name: str, digest: str) -> Model:
+def make_model(
+    model: Any,
+    where: str,
+    settings: Settings,
+    name: str,
+    digest: str,
+    open_streams: Callable[[int], Any] | None = None,
+) -> Model:
+    """`open_streams` compiles the same model for several calls at once."""
     if len(model.inputs) != 1:
         names = ", ".join(given.get_any_name() for given in model.inputs)
         raise InputError(f"{where} takes {names}, but one batch of images is needed.")
@@ -111,14 +130,22 @@ def make_model(model: Any, where: str, settings: Settings, name: str, digest: st
     heads = [Head(head_name(port, k), open_shape(port)) for k, port in enumerate(model.outputs)]
     head = pick_head(where, heads, settings.name)
     about = read_input(where, shape, DTYPES[dtype], settings)
-    request, size = model.create_infer_request(), about["geometry"].size
+    size = about["geometry"].size
 
-    def run(batch: NDArray[Any]) -> NDArray[Any]:
+    def run(request: Any, batch: NDArray[Any]) -> NDArray[Any]:
         with size_named(size):
             request.infer([batch])
         return np.array(request.get_output_tensor(head).data)  # a copy: the next call writes there
 
-    predict = run if shape[0] is None else FixedBatch(run, shape[0])
+    def copies(n: int) -> list[Call]:
+        assert open_streams is not None
+        streams = open_streams(n)
+        return [partial(run, streams.create_infer_request()) for _ in range(n)]
+
+    one = partial(run, model.create_infer_request())
+    if shape[0] is None:
+        return settings.model(one, name, digest, **about)
+    predict = FixedBatch(one, shape[0], copies if open_streams else None, settings.threads)
     return settings.model(predict, name, digest, **about)
 
 
