@@ -64,14 +64,70 @@ def test_the_page_tells_each_class_its_figures_and_its_images(folder):
     text = render(folder)
     seen = Seen(text)
     opened = [one["id"] for one in seen.all("details") if "id" in one]
-    assert opened == ["all-classes", "class-0", "class-1", "class-2"]
-    assert sorted(one["href"] for one in seen.all("a")) == [f"#{id}" for id in opened]
+    assert opened == ["class-0", "class-1", "class-2", "all-classes"]
+    assert sorted(one["href"] for one in seen.all("a")) == sorted(f"#{id}" for id in opened)
     assert seen.text.count("The lower right part") == 1  # of 'stop' alone
     assert "6 of 24 are wrong; repainting a finding corrects 0 of them." in seen.text
     assert "Too few images: 5 images, and 12 are needed (7 more)." in seen.text
     assert "predicted as keep left." in seen.text
     sortable = [float(x) for x in re.findall(r'<td data-sort="([-\d.]+)"', text)]
     assert len(sortable) == 4 * 7  # classes and all of them, by column
+
+
+def hue_sensitive(target, n_right, n=24):
+    """Images of a class of which the model knows only some when hues are turned."""
+    looks = planted_looks(target, n=n)
+    turned = np.where(np.arange(n) < n_right, target, (target + 1) % 3)
+    return replace(looks, hue120=turned)
+
+
+def test_the_most_striking_figure_of_a_class_comes_first_with_its_images(tmp_path):
+    """A quarter of one class is known when hues are turned; over all classes it is three."""
+    looks = [planted_looks(0), hue_sensitive(1, 6), planted_looks(2, n=5)]
+    folder = write_audit(tmp_path / "one", looks)
+    text = render(folder)
+    above = text[: text.index('id="classes"')]
+    assert "yield</a>: 25% right with hues turned by 120 degrees" in above
+    (share,) = [one.accuracy_hue120 for one in read_stats(folder).classes if one.label == "yield"]
+    assert f"(95%: {100 * share.low:.0f}–{100 * share.high:.0f}%, 24 images)" in above
+    assert above.count("taken for “keep left”") == 3
+    assert above.count("The same image as the model was asked") == 3
+    sections = [one["id"] for one in Seen(text).all("details") if "id" in one]
+    assert sections[0] == "class-1"
+    row = text.split('id="class-1"')[1].split("</summary>")[0]
+    assert "25% right with hues turned by 120 degrees" in Seen(row).text
+
+
+def test_a_class_that_is_no_worse_than_all_together_is_not_called_striking(tmp_path):
+    same = [hue_sensitive(target, 12) for target in range(3)]  # half of each
+    assert "most striking figure" not in render(write_audit(tmp_path / "same", same))
+    few = [planted_looks(0), hue_sensitive(1, 1, n=2), planted_looks(2)]  # one of two: no interval
+    text = render(write_audit(tmp_path / "few", few))
+    assert "50% right with hues turned" not in text.split('id="classes"')[0]
+
+
+def test_a_row_outlines_and_tells_what_is_confirmed_and_nothing_else(folder, tmp_path):
+    def row(audit):
+        return render(audit).split('id="class-0"')[1].split("</summary>")[0]
+
+    assert "<path" not in row(folder).split('class="maps"')[0]  # nothing was tried
+    assert "No single place and color matters significantly." in row(folder)
+    change = {"value": -0.3, "low": -0.4, "high": -0.2, "n": 12, "n_groups": 12}
+    finding = "classes__0__findings__0__"
+    tried = {f"{finding}verdict": "confirmed", f"{finding}change": change,
+             f"{finding}painted": [0]}  # fmt: skip
+    told = row(changed(folder, tmp_path, "figures.json", **tried))
+    assert '<path d="M' in told.split('class="maps"')[0]
+    assert "painted red: the score falls by 0.3." in Seen(told).text
+    assert told.count(": mean map") == 3
+
+
+def test_tables_of_colors_have_swatches_and_strong_effects_stand_out(folder):
+    text = render(folder)
+    table = re.search(r'<table class="effects">.*?</table>', text, re.DOTALL)[0]
+    for color in ("#ff0000", "#00ff00", "#ffff00"):
+        assert f'fill="{color}"' in table.split("</thead>")[0]
+    assert 'class="up heat-4"' in text  # what is planted in the corner
 
 
 def mean_map(text, target, fill):

@@ -117,6 +117,7 @@ def test_a_sign_is_uploaded_explained_compared_painted_and_found_again(page, tmp
             explanation = mcrise.load(jobs.job_files.record_path(job.id))
             assert_numbers_of(page, explanation.maps("stop"), 40, 50)
             expect(page.locator(".finding").first).to_be_visible()  # tested by itself
+            expect(page.locator("#findings-block")).not_to_have_attribute("aria-busy", "true")
             page.route(re.compile("/trials"), lambda route: route.abort())  # of other classes not
             asked = jobs.models.n_images
             page.fill("#target", "no entry")
@@ -573,6 +574,25 @@ def test_the_findings_of_the_class_before_go_at_once(page, tmp_path):
         expect(page.locator("#pending")).to_contain_text("Not tested yet")
         page.locator(".class-chip", has_text="red").click()
         expect(page.locator(".finding").first).to_contain_text("'red'")
+
+
+def test_a_long_run_shows_tested_findings_before_it_ends_and_others_afterwards(page, tmp_path):
+    with served(page, tmp_path, {"demo": mcrise.load_model("demo")}) as (address, jobs):
+        request = JobRequest("demo", "stop.png", RunConfig(n_masks=100_000, mask_prob=0.3))
+        job = jobs.submit(request, sign_bytes())
+        page.goto(f"{address}#image/{job.id}")
+        block, title = page.locator("#findings-block"), page.locator("#strongest")
+        expect(block).to_have_class(re.compile("so-far"), timeout=SECONDS)
+        expect(page.locator(".finding .shot").first).to_be_visible()  # of real tests
+        expect(title).to_contain_text("Strongest finding so far: A, ")
+        assert job.state == "running"
+        assert not jobs.explanation(job.id).trial_logs  # the run does not know of them
+        page.click("#stop")
+        expect(block).not_to_have_class(re.compile("so-far"), timeout=SECONDS)
+        expect(block).not_to_have_attribute("aria-busy", "true")
+        expect(title).to_contain_text("Strongest finding: A, ")
+        (log,) = jobs.explanation(job.id).trial_logs.values()
+        assert log.n_masks == job.n_masks
 
 
 def test_what_was_done_to_a_picture_is_told(bench, page):

@@ -836,3 +836,15 @@ def test_a_difference_says_what_differs_most_or_that_nothing_does(tmp_path):
     heights = [Image.open(io.BytesIO(picture.content)).height for picture in pictures]
     assert heights[1] > 2 * heights[0]  # A, B and A - B
     assert report.text.count("<article") == 2
+
+
+def test_findings_so_far_leave_the_run_as_it_was(client, jobs):
+    id = finished(client, jobs, n_masks=512, mask_prob=0.5)
+    before = jobs.job_files.record_path(id).read_bytes()
+    so_far = client.post(f"/api/jobs/{id}/trials?target=0&keep=false").json()
+    assert so_far["findings"][0]["shots"]
+    assert client.get(f"/api/jobs/{id}/findings?target=0").json()["tested"] is False
+    assert jobs.job_files.record_path(id).read_bytes() == before
+    kept = client.post(f"/api/jobs/{id}/trials?target=0").json()
+    assert kept == so_far  # of as many masks
+    assert jobs.job_files.record_path(id).read_bytes() != before  # these are kept

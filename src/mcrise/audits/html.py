@@ -1,20 +1,23 @@
 """`audit.html`: an audit as one page to send, which needs no network.
 
-It is made of the folder of a finished audit: a table of classes, each of which opens to its mean
-maps, findings, tables and some of its images. Pictures are small and counted, so that the page of
-5,000 images is as quick as that of fifty; all the rest is in the tables. Without scripts everything
-is there but sorting.
+It is made of the folder of a finished audit: the verdict, the suspects and the most striking figure
+of a class; then a row per class, the most striking first, which opens to its findings, tables and
+some of its images. Pictures are small and counted, so that the page of 5,000 images is as quick as
+that of fifty; all the rest is in the tables. Without scripts everything is there but sorting.
 """
 
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from ..batch.storage import Storage
 from ..batch.tables import Row
+from ..images import unit_float, whole_pixels
 from ..maps import Maps
 from ..models.scores import UNITS
 from ..output.html import Panel, assets, data_url, draw_map, picture_url, render_page, scale_bar
@@ -23,9 +26,12 @@ from .background import OWN
 from .class_data import AuditInfo
 from .class_findings import FEWEST
 from .class_stats import ALL, AuditStats, ClassStats, read_stats
+from .color_names import BASICS
 from .mean_maps import class_maps
+from .measure import OTHER_LIGHTS
 from .schema import reporting_damage
 from .stats import Estimate
+from .striking import Striking, class_sentences, most_striking, most_striking_first
 from .suspects import read_outcomes, rows_of
 from .tables import read_asked, read_rows, read_thumbnails
 from .text import (
@@ -44,6 +50,9 @@ MOST_PICTURES = 600  # of images, over all classes
 MOST_EXAMPLES = 8  # of a class
 MOST_PAIRS = 3  # examples of a suspect
 MOST_DRAWN = 400  # classes whose maps are drawn
+HEAT = 4  # steps of color in a table of effects
+NINE = ("upper left", "top", "upper right", "left", "center", "right", "lower left", "bottom",
+        "lower right")  # fmt: skip
 COLUMNS = ("image", "name", "truth", "label", "predicted", "predicted_label", "correction_sentence")
 ASSETS = assets(["style.css", "audit.css"], ["audit.js"])
 POLICY = ASSETS.policy
@@ -73,6 +82,15 @@ class Table:
     rows: Mapping[str, Sequence[Cell]]
     digits: int = 2
 
+    @property
+    def most(self) -> float:
+        cells = [one for row in self.rows.values() for kind, one in row if kind == "effect" and one]
+        return max((abs(one.value) for one in cells), default=0.0)
+
+    def heat(self, estimate: Estimate) -> int:
+        """How strong an effect is among those of the table, 1 to `HEAT`."""
+        return max(1, round(HEAT * abs(estimate.value) / self.most)) if self.most else 1
+
 
 def render(folder: Storage, link: Link | None = None) -> str:
     """The page of an audit; with `link`, images open in the workbench."""
@@ -93,6 +111,9 @@ def page_of(folder: Storage, info: AuditInfo, stats: AuditStats, link: Link) -> 
     if outer:
         heads.insert(6, f"in the {outer}")
     whole = Class(stats.overall, None, [], [], [])
+    by_target = {one.stats.target: one for one in classes}
+    ordered = [by_target[one.target] for one in most_striking_first(stats)]
+    figure = most_striking(stats)
     return render_page(
         "audit.html",
         ASSETS,
@@ -103,13 +124,15 @@ def page_of(folder: Storage, info: AuditInfo, stats: AuditStats, link: Link) -> 
         verdict=verdict(stats.search) if stats.search else "",
         not_tested=not_tested(stats) if stats.search else "",
         suspects=shown_suspects(folder, info, stats, link),
+        figure=figure,
+        figure_examples=striking_examples(folder, info, figure, link) if figure else [],
         sentences=five_sentences(info, stats),
         heads=heads,
         rows=[class_row(one, outer) for one in (*stats.classes, stats.overall)],
         unit=UNITS[info.kind],
         pale=pale_words(stats),
         bar=scale_bar(scale),
-        sections=[section(one, info, scale, thumbnails) for one in (whole, *classes)],
+        sections=[section(one, stats, info, scale, thumbnails) for one in (*ordered, whole)],
         facts=facts(info, stats),
         percent=percent,
         interval=lambda one: f"{100 * one.low:.0f}–{100 * one.high:.0f}",
@@ -117,6 +140,40 @@ def page_of(folder: Storage, info: AuditInfo, stats: AuditStats, link: Link) -> 
         images=images,
         outline=outline,
     )
+
+
+def striking_examples(
+    folder: Storage, info: AuditInfo, figure: Striking, link: Link
+) -> list[dict[str, Any]]:
+    """Images behind the most striking figure, as they are and as the model was asked, with its
+    answer."""
+    target, kind = figure.stats.target, "predicted" if figure.kind == "accuracy" else figure.kind
+    if kind == "background":
+        return []
+    rows = read_rows(folder, "images", target, "image", "name", "predicted", kind, "thumbnail")
+    failed = [
+        row
+        for row in rows
+        if row[kind] not in (None, target) and row["thumbnail"]
+        and (kind == "predicted" or row["predicted"] == target)
+    ]  # fmt: skip
+    return [
+        {
+            "name": row["name"],
+            "source": data_url(row["thumbnail"], "webp"),
+            "changed": in_light(row["thumbnail"], kind) if kind in OTHER_LIGHTS else "",
+            "answer": info.label(row[kind]),
+            "link": link(row["image"]),
+        }
+        for row in spread(failed, MOST_PAIRS)
+    ]
+
+
+def in_light(thumbnail: bytes, kind: str) -> str:
+    """A thumbnail in gray or with turned hues."""
+    with Image.open(io.BytesIO(thumbnail)) as opened:
+        pixels = unit_float(np.asarray(opened.convert("RGB")))
+    return picture_url(whole_pixels(OTHER_LIGHTS[kind].render(pixels)), kind="webp")
 
 
 def shown_suspects(
@@ -200,15 +257,13 @@ def mean_picture(rows: Sequence[Row], size: int) -> NDArray[np.uint8]:
 
 
 def class_row(one: ClassStats, outer: str | None) -> dict[str, Any]:
-    turned = [estimate for estimate in (one.accuracy_hue120, one.accuracy_hue240) if estimate]
-    worst = min(turned, key=lambda estimate: estimate.value, default=None)
     confirmed = n_confirmed(one)
     found = f"{len(one.findings)} ({confirmed} confirmed)" if one.findings else "none"
     if one.target == ALL:
         found = ""
     elif one.too_few:
         found = "too few images"
-    shares = [one.accuracy, one.accuracy_gray, worst, one.color_share]
+    shares = [one.accuracy, one.accuracy_gray, worst_hue(one), one.color_share]
     return {
         "label": one.label,
         "anchor": anchor(one),
@@ -223,27 +278,58 @@ def class_row(one: ClassStats, outer: str | None) -> dict[str, Any]:
 # ---- one class
 
 
-def section(one: Class, info: AuditInfo, scale: Scale, shown: "Thumbnails") -> dict[str, Any]:
+def section(
+    one: Class, audit: AuditStats, info: AuditInfo, scale: Scale, shown: "Thumbnails"
+) -> dict[str, Any]:
     stats = one.stats
-    facts = [images(stats.n)]
-    facts += [f"right {percent(stats.accuracy)}"] if stats.accuracy else []
-    facts += [f"color {percent(stats.color_share)}"] if stats.color_share else []
-    facts += [f"{n_confirmed(stats)} confirmed"] if stats.findings else []
+    suspects = audit.search.suspects if audit.search else ()
+    regions = [finding.region for finding in stats.findings if finding.verdict == "confirmed"]
     sentences = {other.image: other.sentence for other in stats.outliers}
+    drawn = panels(one.maps, scale) if one.maps else []
+    # Basic colors are called as in CSS.
+    swatches = {name: name for name in BASICS} | {panel.name: panel.swatch for panel in drawn}
     tables = (own_table(stats, info), zone_table(stats, info), outer_table(stats, info))
     return {
         "stats": stats,
         "anchor": anchor(stats),
         "whole": stats.target == ALL,
-        "facts": facts,
+        "suspect": any(suspect.target == stats.target for suspect in suspects),
+        "lines": [] if stats.target == ALL else class_sentences(stats, audit, info),
+        "dots": dots(stats),
+        "outline": border(regions[0]) if regions else "",
+        "thirds": thirds(stats),
+        "swatches": swatches,
         "picture": picture_url(one.maps.image, kind="webp") if one.maps else None,
-        "panels": panels(one.maps, scale) if one.maps else [],
+        "panels": drawn,
         "tables": [table for table in tables if table],
         "examples": shown.of(one.examples, prediction),
         "outliers": shown.of(one.unlike, lambda row: sentences[row["image"]]),
         "mistakes": mistakes(stats),
         "wrong": shown.of(one.wrong, prediction),
     }
+
+
+def dots(stats: ClassStats) -> list[tuple[str, Estimate]]:
+    """The shares of a class that stand in its row."""
+    named = {
+        "right": stats.accuracy,
+        "in gray": stats.accuracy_gray,
+        "hues turned": worst_hue(stats),
+        "color": stats.color_share,
+    }
+    return [(name, estimate) for name, estimate in named.items() if estimate]
+
+
+def worst_hue(stats: ClassStats) -> Estimate | None:
+    turned = [one for one in (stats.accuracy_hue120, stats.accuracy_hue240) if one]
+    return min(turned, key=lambda estimate: estimate.value, default=None)
+
+
+def thirds(stats: ClassStats) -> list[tuple[int, int, Estimate]]:
+    """Row, column and share of the effect of each of the nine parts of an image."""
+    cells = [(n // 3, n % 3, stats.zones.get(name)) for n, name in enumerate(NINE)]
+    known = [(row, column, estimate) for row, column, estimate in cells if estimate]
+    return known if len(known) == len(NINE) else []
 
 
 def panels(maps: Maps, scale: Scale) -> list[Panel]:

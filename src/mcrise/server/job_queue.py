@@ -418,7 +418,9 @@ def draw(explanation: Explanation, job_request: JobRequest) -> None:
 
 
 def warm_up(model: Model) -> None:
-    """Import, compile, start and allocate what the first map of a job would wait for."""
+    """Import, compile and start what the first map and finding of a job would wait for."""
+    from ..output import figure  # noqa: F401  draws the tests of findings; brings matplotlib
+
     side = model.geometry.size or (64, 64)
     image = np.random.default_rng(0).integers(0, 256, (*side, 3), np.uint8)
     DECODER.view(png(image), model.geometry)

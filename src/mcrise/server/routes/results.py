@@ -253,21 +253,44 @@ def truth_of(name: str, explanation: Explanation) -> int | None:
 
 
 @router.post("/trials")
-async def trials(id: JobId, jobs: TheJobs, target: Target = None) -> dict[str, Any]:
+async def trials(
+    id: JobId,
+    jobs: TheJobs,
+    target: Target = None,
+    keep: Annotated[bool, Query(description="False for findings so far, of a run that goes on")] = (
+        True
+    ),
+) -> dict[str, Any]:
     """Search for the findings of a class and test them; answers as `GET /findings`.
 
-    That knows them from then on. Calls the model for what was not tried before.
+    That knows them from then on, unless `keep` is false: then the run ends as if nobody had asked.
+    Calls the model for what was not tried before.
     """
     explanation = await run_in_threadpool(jobs.explanation, id)
+    explanation = explanation if keep else apart(explanation)
     index = explanation.resolve(target)
 
     def tried(model: Model) -> Findings:
+        if not keep:
+            return explanation.findings_of(index, model)
         with answers_saved(explanation, lambda: jobs.keep_answers(id, explanation)):
             return explanation.findings_of(index, model)
 
     answer: Future[Findings] = jobs.call(jobs.get(id).job_request.model, tried)
     found = await asyncio.wrap_future(answer)
     return await run_in_threadpool(tested_json, explanation, found)
+
+
+def apart(explanation: Explanation) -> Explanation:
+    """A copy whose trials are its own."""
+    copy = replace(
+        explanation,
+        answers=dict(explanation.answers),
+        repaints=dict(explanation.repaints),
+        trial_logs=dict(explanation.trial_logs),
+    )
+    copy.recognised = explanation.recognised  # else the model is asked first whether it is the same
+    return copy
 
 
 # ---- what if

@@ -3,12 +3,14 @@
 
 import { askJson, query } from "./api.js";
 import { byId, el, keep, swatch } from "./element.js";
+import { OPEN } from "./jobs.js";
 import { around } from "./outline.js";
 import { go, state } from "./store.js";
 
 const DIFFERENCE = "The difference of two classes is not tested: open one class alone to see its findings.";
 const UNTESTED = "Not tested yet: the test paints places that the maps point at and asks the model again.";
 const UNSERVED = "Not tested, and the model is not served any more.";
+const SO_FAR = "Findings so far: when the run ends, its findings are searched for and tested again.";
 const FETCHING = "Loading the findings of this class…";
 const NOTHING = { key: "", answer: null, found: [], pinned: null, failed: false };
 
@@ -22,6 +24,7 @@ export function makeFindings(stage) {
   function clear(words = "") {
     now = NOTHING;
     byId("findings-block").setAttribute("aria-busy", "true");
+    byId("findings-block").classList.remove("so-far");
     for (const one of ["findings", "listed", "remarks"]) byId(one).replaceChildren();
     byId("more-findings").hidden = byId("no-finding").hidden = byId("test-class").hidden = true;
     byId("trial-problem").textContent = "";
@@ -36,6 +39,26 @@ export function makeFindings(stage) {
     if (!now.answer) byId("pending").textContent = words;
   }
 
+  /** Whether asking the model of a job costs only time. */
+  const isLocal = ({ job }) => Boolean(state.server.models.find((one) => one.name === job.model)?.local);
+
+  /** Test what the maps of a running job point at, once; when the job ends its findings take their place. */
+  async function early(mine, asked) {
+    const key = `${mine.id} ${asked.target} so far`;
+    if (now.key === key || asked.against !== null || !isLocal(mine)) return;
+    now = { ...now, key };
+    wait("Testing what the maps show so far…");
+    try {
+      const path = query(`jobs/${mine.id}/trials`, { target: asked.target, keep: false });
+      const answer = await askJson(path, { method: "POST" });
+      if (now.key !== key) return;
+      now = { ...NOTHING, key, answer: { ...answer, soFar: true } };
+      show(mine, asked);
+    } catch {
+      /* they are tested when the run ends, and that reports it */
+    }
+  }
+
   /** Fetch the findings of the maps that `key` stands for; an answer for maps that are gone is ignored. */
   async function load(mine, key, asked) {
     if (now.key === key) return;
@@ -47,10 +70,11 @@ export function makeFindings(stage) {
           ? await askJson(query(`jobs/${mine.id}/findings`, { target: asked.target }))
           : { tested: false };
       if (now.key !== key) return;
-      now = { ...NOTHING, key, answer };
+      const tests = !answer.tested && asked.against === null && isLocal(mine),
+        before = tests && now.answer?.soFar && now.answer.target === asked.target ? now.answer : null;
+      now = { ...NOTHING, key, answer: before ?? answer };
       show(mine, asked);
-      const model = state.server.models.find((one) => one.name === mine.job.model);
-      if (!answer.tested && asked.against === null && model?.local) test(mine, asked); // asking it costs only time
+      if (tests) test(mine, asked);
     } catch (error) {
       if (now.key !== key) return;
       now = { ...now, key: "", failed: true };
@@ -61,7 +85,9 @@ export function makeFindings(stage) {
   function show(mine, asked) {
     if (!now.answer) return;
     const { address, swatches, job } = mine;
-    byId("findings-block").removeAttribute("aria-busy");
+    const { tested, soFar = false } = now.answer;
+    if (!soFar) byId("findings-block").removeAttribute("aria-busy");
+    byId("findings-block").classList.toggle("so-far", soFar);
     byId("trial-problem").textContent = "";
     now.found = showFindings(now.answer, swatches, {
       pinned: address.finding,
@@ -80,14 +106,16 @@ export function makeFindings(stage) {
         });
       },
     });
-    if (!now.answer.tested)
+    if (soFar) byId("pending").textContent = SO_FAR;
+    else if (!tested)
       byId("pending").textContent = asked.against !== null ? DIFFERENCE : job.served ? UNTESTED : UNSERVED;
-    byId("test-class").hidden = now.answer.tested || asked.against !== null || !job.served;
+    byId("test-class").hidden =
+      (tested && !soFar) || (soFar && OPEN.includes(job.state)) || asked.against !== null || !job.served;
     byId("test-class").onclick = () => test(mine, asked);
     now.pinned = now.found.find((finding) => finding.letter === address.finding) ?? null;
     const [strongest] = now.found;
     byId("strongest").textContent = byId("strongest").title = strongest
-      ? `Strongest finding: ${strongest.sentence}`
+      ? `Strongest finding${soFar ? " so far" : ""}: ${strongest.sentence}`
       : "";
     outline(now.pinned?.runs ?? null, mine.info);
     byId("fill-finding").disabled = !now.found.length;
@@ -136,7 +164,7 @@ export function makeFindings(stage) {
     }
   }
 
-  return { clear, wait, load, show, failed: () => now.failed, chosen: () => now.pinned ?? now.found[0] ?? null };
+  return { clear, wait, early, load, show, failed: () => now.failed, chosen: () => now.pinned ?? now.found[0] ?? null };
 }
 
 // ---- drawing them

@@ -19,6 +19,7 @@ import { toast } from "./toast.js";
 import { hideValues, showValues } from "./values.js";
 
 const MORE = 1024; // masks
+const EARLY = 256; // masks after which what the maps show so far is tested
 const FEW = 2; // models that have a button each
 
 export function makeImage({ remove, like }) {
@@ -159,7 +160,10 @@ export function makeImage({ remove, like }) {
         again = true;
         continue;
       }
-      if (OPEN.includes(mine.job.state)) findings.wait("Pause the run to get findings from the maps so far.");
+      if (OPEN.includes(mine.job.state)) {
+        findings.wait("Pause the run to get findings from the maps so far.");
+        if (goesOn(mine)) findings.early(mine, asked(mine));
+      }
       const late = mine.rows.length && mine.n_masks < mine.job.n_masks;
       if (late && !again) {
         // an older map was at hand: the newer one is being made
@@ -174,6 +178,9 @@ export function makeImage({ remove, like }) {
     }
     busy = false;
   }
+
+  /** Whether a run has masks enough for findings, and its end is not near. */
+  const goesOn = ({ job, n_masks }) => n_masks >= EARLY && Boolean(job.tolerance || job.goal > 2 * n_masks);
 
   const asked = (mine) => ({
     target: targetOf(mine),

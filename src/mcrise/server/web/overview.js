@@ -108,7 +108,7 @@ async function fetchNumbers(known) {
     state.n_deleted,
     known.map(({ job, summary }) => [job.id, summary.n_masks]),
   ]);
-  if (state.numbers?.key === key || fetching) return;
+  if (state.numbers?.key === key || fetching || (!known.length && !state.numbers)) return;
   fetching = true;
   try {
     const { classes, ...rest } = await askJson(query("overview", { model, label }));

@@ -173,18 +173,19 @@ line.setAttribute("role", "alert");
 line.hidden = true;
 document.body.prepend(line);
 
-async function look() {
-  if (document.hidden) return;
-  const trouble = await askJson("health").then(
-    (worker) => worker.trouble,
-    () => "",
-  );
+function tell(trouble) {
   line.hidden = !trouble;
   if (line.textContent !== trouble) line.textContent = trouble;
 }
 
+async function look() {
+  if (document.hidden) return;
+  const worker = await askJson("health").catch(() => ({ trouble: "" }));
+  tell(worker.trouble);
+}
+
 setInterval(look, LOOK);
-look();
+tell(state.server.worker.trouble);
 
 await Promise.all([listJobs(), loadAudit()]);
 renderWith(render);

@@ -98,6 +98,7 @@ export interface Server {
   stops: number[][];
   defaults: Record<string, any>;
   audit: boolean;
+  worker: { alive: boolean; trouble: string };
 }
 
 export interface Audit {
