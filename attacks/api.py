@@ -121,7 +121,7 @@ def small_audit(folder, n_images=3):
         return np.stack([red, 1 - red], axis=1)
 
     out = folder / "audit"
-    audit(str(images), predict, n_masks=64, mask_prob=0.5, keep_records=True, out=str(out))
+    audit(str(images), predict, n_masks=64, mask_prob=0.5, keep_runs=True, out=str(out))
     return out
 
 

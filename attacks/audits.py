@@ -43,7 +43,7 @@ def seed():
     folder = small_audit(Path(place.name), 16)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     content = {str(path.relative_to(folder)): path.read_bytes() for path in files}
-    return {name: one for name, one in content.items() if "records" not in name}, folder, place
+    return {name: one for name, one in content.items() if "runs/" not in name}, folder, place
 
 
 def variant(number):

@@ -92,7 +92,9 @@ def time_here(out):
         with serving(data, *options, path=place) as server:
             server.ask("api/jobs")
             listing = min(timed(server, "api/jobs") for _ in range(3))
-            reader = threading.Thread(target=server.ask, args=(f"api/jobs/{job}/record",))
+            routes = server.ask("openapi.json")[1]["paths"]
+            route = "run" if "/api/jobs/{id}/run" in routes else "record"
+            reader = threading.Thread(target=server.ask, args=(f"api/jobs/{job}/{route}",))
             reader.start()
             waits = [0.0]
             while reader.is_alive():

@@ -106,7 +106,7 @@ class Soak:
     def read(self, chance):
         if (id := self.known(chance)) is None:
             return
-        path = chance.choice(["", "/record", "/maps", "/maps?estimator=paper", "/reading",
+        path = chance.choice(["", "/run", "/maps", "/maps?estimator=paper", "/reading",
                               "/image.png", "/run.npz", "/fills/0", "/maps.png"])  # fmt: skip
         self.ask(f"api/jobs/{id}{path}")
         if chance.random() < 0.2:
@@ -122,7 +122,7 @@ class Soak:
         elif what < 0.8:
             self.ask(f"api/jobs/{id}/masks?n_masks=64", "POST")
         elif what < 0.9:
-            size = (self.ask(f"api/jobs/{id}/record") or {}).get("size")
+            size = (self.ask(f"api/jobs/{id}/run") or {}).get("size")
             if size:
                 self.ask(f"api/jobs/{id}/whatif", "POST", b"\x01" * (size[0] * size[1]))
         else:

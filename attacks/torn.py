@@ -43,7 +43,7 @@ COMMANDS = {  # by what is written
     "demo": "demo --out demo",
     "study": "study images --methods rise,random --n-masks 64 --step 0.25 --workers 1 --out study",
     "audit": "audit images --model planted:model --n-masks 64 --mask-prob 0.5 --workers 1 "
-    "--keep-records --out audit",
+    "--keep-runs --out audit",
     "diff": "diff old.audit new.audit --out diff",
     "check": "check old.audit --rules rules.toml --format junit --out verdicts.xml",
 }

@@ -2,7 +2,7 @@
 
 For each Python that is on this machine and each NumPy, a fresh virtual environment gets the package
 as users do, explains an image, draws the maps of all estimators, saves, loads, and runs the tests
-of masks, estimates and records. Checksums of scores and maps should be the same in all rows.
+of masks, estimates and run files. Checksums of scores and maps should be the same in all rows.
 
 The first row is of the oldest version of everything that pyproject.toml allows, the page and
 studies included; `--oldest` makes that row alone.
@@ -25,7 +25,7 @@ from table import report
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 NUMPYS = ("1.26", "2")
-TESTS = ("masks", "estimate", "record")
+TESTS = ("test_masks", "estimators/test_averages", "test_explanation_file")
 SMOKE = """
 import hashlib, json, sys
 from importlib.metadata import version
@@ -104,7 +104,7 @@ def try_versions(
     smoke = run([own, "-c", SMOKE + more], folder)
     if smoke.returncode:
         return row | {"outcome": f"fails: {smoke.stderr.strip().splitlines()[-1]}"}
-    files = [f"tests/test_{name}.py" for name in TESTS]
+    files = [f"tests/{name}.py" for name in TESTS]
     tests = run([own, "-m", "pytest", "-p", "no:cacheprovider", *files], ROOT)
     ending = tests.stdout.strip().splitlines()[-1] if tests.stdout.strip() else tests.stderr
     row |= {"outcome": "runs" if tests.returncode == 0 else "its tests fail"}

@@ -96,7 +96,7 @@ def test_jobs_end_and_the_model_answers_after_the_list_of_jobs_was_locked(tmp_pa
             time.sleep(6)  # SQLite itself waits for five
         for id in (first, second):
             assert server.wait(id, seconds=30)["state"] == "done"
-        size = server.ask(f"api/jobs/{first}/record")[1]["size"]
+        size = server.ask(f"api/jobs/{first}/run")[1]["size"]
         painted = b"\x01" * (size[0] * size[1])
         assert server.ask(f"api/jobs/{first}/whatif", "POST", painted, seconds=30)[0] == 200
         well = {"alive": True, "trouble": ""}

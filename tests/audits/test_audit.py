@@ -223,7 +223,7 @@ def test_a_wrong_image_has_maps_of_both_classes():
 
 def test_each_image_has_masks_of_its_own_and_the_same_in_every_audit():
     """Noise that images shared would not average out; two audits are compared image by image."""
-    one, other = AuditConfig(RUN), AuditConfig(RUN, keep_records=True)
+    one, other = AuditConfig(RUN), AuditConfig(RUN, keep_runs=True)
     seeds = {one.run_of(name, None).seed for name in ("a.png", "b.png", "c.png")}
     assert len(seeds) == 3
     assert one.run_of("a.png", 1).seed == other.run_of("a.png", None).seed
@@ -605,11 +605,11 @@ def test_boxes_and_groups_of_a_table_come_through(tmp_path):
     assert tables.read_asked(Storage(tmp_path / "out")).zones[-2:] == ("object", "background")
 
 
-def test_records_are_kept_on_request_and_say_the_same(tmp_path):
+def test_runs_are_kept_on_request_and_say_the_same(tmp_path):
     data = make_collection(tmp_path / "data", 1)
-    audit(data, planted_signs.model, out=tmp_path / "out", keep_records=True, **GIVEN)
+    audit(data, planted_signs.model, out=tmp_path / "out", keep_runs=True, **GIVEN)
     plain = classes(tmp_path / "out")[2]
-    explanation = mcrise.load(tmp_path / "out" / "records" / f"{plain.image[0]:06d}.npz")
+    explanation = mcrise.load(tmp_path / "out" / "runs" / f"{plain.image[0]:06d}.npz")
     assert (explanation.n_masks, explanation.plan.mask_prob) == (128, 0.3)
     maps = explanation.maps(2, "centered")
     np.testing.assert_allclose(onto_raster(maps.values), plain.maps[0], atol=1e-3)
@@ -617,11 +617,11 @@ def test_records_are_kept_on_request_and_say_the_same(tmp_path):
 
 def test_one_mask_prob_is_chosen_for_all_and_written_down(tmp_path):
     data = make_collection(tmp_path / "data", 3)
-    given = {**GIVEN, "mask_prob": "auto", "keep_records": True}
+    given = {**GIVEN, "mask_prob": "auto", "keep_runs": True}
     audit(data, planted_signs.model, out=tmp_path / "out", **given)
     asked = tables.read_asked(Storage(tmp_path / "out"))
     assert asked.why.startswith(f"mask_prob {asked.mask_prob:g} for all images: on 8 of them")
-    explanations = [mcrise.load(file) for file in (tmp_path / "out" / "records").glob("*.npz")]
+    explanations = [mcrise.load(file) for file in (tmp_path / "out" / "runs").glob("*.npz")]
     assert {explanation.plan.mask_prob for explanation in explanations} == {asked.mask_prob}
     assert len(explanations) == 9
 

@@ -201,7 +201,7 @@ def test_a_single_image_and_a_model_without_labels_make_a_page_too(tmp_path):
 def client(folder, tmp_path):
     model = mcrise.Model(PatchModel(slice(0, 8), slice(0, 8)), identity="planted")
     explanation = mcrise.explain(photo(32, 32), model, n_masks=64, mask_prob=0.3)
-    (folder / "records/000003.npz").write(saved(explanation, tmp_path))
+    (folder / "runs/000003.npz").write(saved(explanation, tmp_path))
     jobs = JobQueue(tmp_path / "data", {"patch": model})
     app = create_app(jobs, audit=folder)
     with TestClient(app, base_url="http://127.0.0.1:8700") as client:
@@ -226,7 +226,7 @@ def test_an_image_with_a_record_opens_in_the_workbench_once(client):
     assert client.get("/audit/3", follow_redirects=False).headers["location"] == f"/#{id}"
     (job,) = client.get("/api/jobs").json()
     assert (job["id"], job["name"], job["state"], job["n_masks"]) == (id, "003.png", "done", 64)
-    assert client.get(f"/api/jobs/{id}/record").json()["size"] == [32, 32]
+    assert client.get(f"/api/jobs/{id}/run").json()["size"] == [32, 32]
     assert client.get(f"/api/jobs/{id}/findings").status_code == 200
     assert client.post(f"/api/jobs/{id}/trials").status_code == 200  # its model is served
 
@@ -235,7 +235,7 @@ def test_an_audit_that_was_made_again_opens_its_new_records(client, folder, tmp_
     before = client.get("/audit/3", follow_redirects=False).headers["location"]
     jobs = client.app.state.jobs
     again = mcrise.explain(photo(32, 32), jobs.models["patch"], n_masks=64, seed=2)
-    (folder / "records/000003.npz").write(saved(again, tmp_path))
+    (folder / "runs/000003.npz").write(saved(again, tmp_path))
     after = client.get("/audit/3", follow_redirects=False).headers["location"]
     assert after != before
     assert jobs.explanation(after.removeprefix("/#")).plan.seed == 2
@@ -252,7 +252,7 @@ def test_a_link_of_another_page_puts_nothing_among_the_jobs(client, site):
 def test_what_the_audit_has_no_record_of_is_a_sentence(client):
     found = client.get("/audit/4")
     assert found.status_code == 404
-    assert "--keep-records" in found.json()["detail"]
+    assert "--keep-runs" in found.json()["detail"]
     assert client.get("/audit/-1").status_code == 422
 
 
@@ -383,7 +383,7 @@ def test_no_file_is_opened_for_the_name_of_a_fill(folder, tmp_path, monkeypatch)
 
 def test_the_page_answers_in_words_for_an_audit_that_was_damaged_since(folder, tmp_path):
     copy = Storage(shutil.copytree(folder.path, tmp_path / "copy"))
-    (copy / "records/000000.npz").write(b"no record")
+    (copy / "runs/000000.npz").write(b"no run")
     jobs = JobQueue(tmp_path / "data", {"planted": Model(PatchModel(slice(0, 8), slice(0, 8)))})
     with TestClient(create_app(jobs, audit=copy), base_url="http://127.0.0.1") as client:
         assert "is damaged" in client.get("/audit/0", follow_redirects=False).json()["detail"]

@@ -221,7 +221,7 @@ def audit_outputs(folder):
     before, after = folder / "audit", folder / "audit-after"
     for out, model in ((before, planted_signs.model), (after, duller)):
         mcrise.audit(
-            data, model, out=out, n_masks=64, mask_prob=0.3, keep_going=True, keep_records=True
+            data, model, out=out, n_masks=64, mask_prob=0.3, keep_going=True, keep_runs=True
         )
     written = [path.relative_to(before).as_posix() for path in before.rglob("*") if path.is_file()]
     tables = {}
@@ -270,7 +270,7 @@ def answers(client):
     while (now := answer(client.get(job)))["state"] not in SETTLED:
         assert time.monotonic() < limit, now
         time.sleep(0.05)
-    about = answer(client.get(f"{job}/record"))
+    about = answer(client.get(f"{job}/run"))
     mask = np.zeros(about["size"], np.uint8)
     mask[:10, :10] = 1
     untested = answer(client.get(f"{job}/findings"))
@@ -283,7 +283,7 @@ def answers(client):
         "job": [{**one, **dict.fromkeys(PASSING)} for one in (submitted, now, *listed)],
         "summaries": [answer(client.get(f"/api/summaries?ids={submitted['id']}"))],
         "overview": [answer(client.get("/api/overview"))],
-        "record": [about],
+        "run": [about],
         "findings": [untested, answer(client.get(f"{job}/findings"))],
         "trials": [tried],
         "whatif": [repainted],

@@ -373,7 +373,7 @@ def test_looking_never_calls_the_model_and_painting_calls_it_once(client, jobs):
     id = finished(client, jobs)
     before = jobs.models.n_images
     for path in ("maps", "maps?target=1", "maps?target=0&against=1&estimator=paper", "findings",
-                 "record", "image.png", "maps.png", "report.html"):  # fmt: skip
+                 "run", "image.png", "maps.png", "report.html"):  # fmt: skip
         assert client.get(f"/api/jobs/{id}/{path}").status_code == 200, path
     assert jobs.models.n_images == before
     places = np.zeros((24, 32), np.uint8)
@@ -426,7 +426,7 @@ def test_painting_for_a_model_that_is_not_served_any_more_is_refused_in_words(cl
         closing(JobQueue(jobs.folder, {"other": PLANTED})) as again,
         TestClient(create_app(again), base_url="http://127.0.0.1:8700") as later,
     ):
-        for path in ("record", "image.png", "maps", "findings"):  # what was found is still there
+        for path in ("run", "image.png", "maps", "findings"):  # what was found is still there
             assert later.get(f"/api/jobs/{id}/{path}").status_code == 200, path
         (first, _) = later.post(f"/api/jobs/{id}/whatif", content=places.tobytes()).json()["scores"]
         assert first["after"] == first["before"]  # known without asking
@@ -609,7 +609,7 @@ def test_a_record_that_is_damaged_and_a_picture_that_is_gone_are_told_in_words(c
     jobs.job_files.record_path(bad).write_bytes(b"no record")
     jobs.job_files.held.clear()
     assert client.get("/api/summaries", params={"ids": f"{good},{bad}"}).json().keys() == {good}
-    assert client.get(f"/api/jobs/{bad}/record").status_code == 400
+    assert client.get(f"/api/jobs/{bad}/run").status_code == 400
     for id in (good, bad):
         jobs.job_files.upload_path(id).unlink()
     jobs.job_files.record_path(bad).unlink()
@@ -763,7 +763,7 @@ def test_an_audit_whose_files_are_gone_while_it_is_served_is_told_in_words(jobs,
 
 
 def test_a_run_of_an_audit_that_is_too_large_is_refused_before_it_is_read(jobs, tmp_path):
-    file = tmp_path / "audit" / "records" / "000003.npz"
+    file = tmp_path / "audit" / "runs" / "000003.npz"
     file.parent.mkdir(parents=True)
     with file.open("wb") as opened:
         opened.truncate(5 * 10**9)  # takes no room on the disk
@@ -799,7 +799,7 @@ def test_maps_of_other_places_or_classes_are_not_subtracted(tmp_path):
         asked = {"target": 0, "less": two, "less_target": 0}
         places = client.get(f"/api/jobs/{one}/maps", params=asked)
         classes = client.get(f"/api/jobs/{one}/maps", params={**asked, "less_target": 1})
-        frames = [client.get(f"/api/jobs/{id}/record").json() for id in (one, two)]
+        frames = [client.get(f"/api/jobs/{id}/run").json() for id in (one, two)]
         photo = client.get(f"/api/jobs/{two}/photo.jpg")
     assert places.status_code == classes.status_code == 400
     assert "rows 0 to 24 and columns 4 to 28 of 24 x 32 pixels" in places.json()["detail"]

@@ -170,7 +170,7 @@ def audit(
     grid: int | tuple[int, int] = (8, 8),
     mask_prob: FloatOrAuto = "auto",
     batch_size: int = 32,
-    keep_records: bool = False,
+    keep_runs: bool = False,
     workers: int | None = None,
     ray: str | None = None,
     timeout: float = TIMEOUT,
@@ -197,7 +197,7 @@ def audit(
     together, as frames of one track do; intervals respect it.
 
     Tasks that fail are tried `retries` times more. Then they end the audit; with `keep_going` the
-    image is left out and listed in `failed.parquet`. `keep_records` keeps the run of each.
+    image is left out and listed in `failed.parquet`. `keep_runs` keeps the run of each.
     """
     run_config = RunConfig(
         fills=fill_names(fills),
@@ -212,7 +212,7 @@ def audit(
     options = BatchOptions(workers, ray, timeout, retries, keep_going, retry_failed, overwrite)
     return prepare(
         data, model, run_config, options, out=out, images=images, per_class=per_class,
-        split=split, group=group, masks=masks, zones=zones, keep_records=keep_records, **settings,
+        split=split, group=group, masks=masks, zones=zones, keep_runs=keep_runs, **settings,
     ).run(progress)  # fmt: skip
 
 
@@ -229,7 +229,7 @@ def prepare(
     group: str | None = None,
     masks: Path | str | None = None,
     zones: str = DEFAULT,
-    keep_records: bool = False,
+    keep_runs: bool = False,
     **settings: Unpack[ModelSettings],
 ) -> PreparedAudit:
     """An audit, refused or ready to run."""
@@ -241,7 +241,7 @@ def prepare(
     check_packages("An audit")
     given = open_input(data, split, model, dict(settings), out, options, choose)
     has_objects = any(one.box or one.mask for one in given.examples)
-    config = AuditConfig(run_config, parse_zones(zones, has_objects), keep_records)
+    config = AuditConfig(run_config, parse_zones(zones, has_objects), keep_runs)
     lock = FolderLock(Storage(out), "audit")
     with contextlib.ExitStack() as refused:
         refused.push(lock)

@@ -38,7 +38,7 @@ class Audit(Batch[Task]):
 
     what = "audit"
     output_files = re.compile(
-        r"pieces/\d{6,}(\.npz|\.(failed|confirmed|screen|give|locate)\.json)|records/\d{6,}\.npz|"
+        r"pieces/\d{6,}(\.npz|\.(failed|confirmed|screen|give|locate)\.json)|runs/\d{6,}\.npz|"
         r"(images|findings|maps|attempts|transplants)/class=-?\d+/part-\d{5,}\.parquet|"
         r"failed\.parquet|(done|status|figures|summary)\.json|audit\.(json|html)|summary\.md"
     )
@@ -137,7 +137,7 @@ class Audit(Batch[Task]):
             self.write_outcomes(task, answer)
             return ()
         if answer.explanation is not None:
-            write(self.out / f"records/{task.image:06d}.npz", answer.explanation)
+            write(self.out / f"runs/{task.image:06d}.npz", answer.explanation)
         write(self.piece(task.image, MEASURED), answer.to_bytes())
         self.done.add(task.image)
         self.n_masks = answer.facts["n_masks"]

@@ -46,7 +46,7 @@ class AuditConfig(BatchConfig):
     )
     run: RunConfig = RunConfig(n_masks=N_MASKS)  # noqa: RUF009  # it is frozen
     zones: tuple[Zone, ...] = NINTHS
-    keep_records: bool = False
+    keep_runs: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,7 +83,7 @@ class AuditConfig(BatchConfig):
             "estimator": POOLED,
             "zones": [[zone.name, zone.box and list(zone.box), zone.inside] for zone in self.zones],
             "raster": RASTER,
-            "keep_records": self.keep_records,
+            "keep_runs": self.keep_runs,
         }
 
 
@@ -99,7 +99,7 @@ class AuditWorker(Worker):
         view, given = self.view(task.example.path), self.config
         run = given.run_of(task.example.name, task.truth)
         if task.stage == "measure":
-            return measure_image(view, self.model, run, given.zones, task, given.keep_records)
+            return measure_image(view, self.model, run, given.zones, task, given.keep_runs)
         if task.stage == "confirm":
             return repaint(view, self.model, run, task)
         return self.receive(view, task)

@@ -270,7 +270,7 @@ def check_alike(before: Storage, after: Storage) -> None:
 
 
 # What of an audit's settings may differ, and what others are called.
-FREE = ("fills", "mask_prob", "keep_records", "batch_size")
+FREE = ("fills", "mask_prob", "keep_runs", "batch_size")
 SETTINGS = {"n_masks": "number of masks", "tolerance": "tolerance of n_masks"}
 
 

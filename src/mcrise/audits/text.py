@@ -110,7 +110,7 @@ def decisions(stats: AuditStats) -> str:
     told = f"The truth of these {images(whole.n)} is not known"
     if not without:
         return f"{told}, so nothing can be said of how often the model is right."
-    return f"{told}; the model decides as before {join(without, 'and')} of them."
+    return f"{told}; the model keeps its answer {join(without, 'and')} of them."
 
 
 def colors(info: AuditInfo, stats: AuditStats) -> str:
@@ -127,7 +127,7 @@ def colors(info: AuditInfo, stats: AuditStats) -> str:
             "from noise, so there is no share that is color."
         )
     told = (
-        f"Of what it depends on, {percent(whole)} is color rather than presence ({images(whole.n)})"
+        f"Color accounts for {percent(whole)} of the effect ({images(whole.n)})"
     )
     own = own_color(stats.overall)
     where = f"; {own}" if own else ""
@@ -195,7 +195,7 @@ def findings(info: AuditInfo, stats: AuditStats) -> str:
     few = len(stats.classes) - len(judged)
     rest = f" ({classes(few)} had too few images)" if few else ""
     if not judged:
-        return f"No class has images enough for findings over images{rest}."
+        return f"No class has enough images for findings over images{rest}."
     found = [finding for one in judged for finding in one.findings]
     only = sum(len(one.under_masks) for one in judged)
     places = f"{only} place{'s' * (only > 1)} move{'s' * (only == 1)} scores under masks only"
@@ -241,7 +241,7 @@ def oddities(stats: AuditStats) -> str:
     n_looked_at = sum(one.n for one in stats.classes if one.n >= FEWEST_ALIKE)
     told = f"No image of {n_looked_at:,} is decided unlike the rest of its class"
     if not n_looked_at:
-        told = "No class has images enough to tell which is decided unlike the rest"
+        told = "No class has enough images to look for outliers"
     if n_unlike:
         first = whole.outliers[0]
         label = next(one.label for one in stats.classes if one.target == first.target)
@@ -252,7 +252,7 @@ def oddities(stats: AuditStats) -> str:
             f"{first.name} ({label!r}, {first.distance:.1f} times as far as usual)"
         )
     if whole.accuracy is None:
-        return f"{told}; mistakes are not known, since the truth is not."
+        return f"{told}. No true labels were given, so mistakes cannot be counted."
     wrong, righted = whole.mistakes["wrong"], whole.mistakes["corrected"]
     if not wrong:
         return f"{told}; none of {images(whole.accuracy.n)} is decided wrongly."
@@ -315,7 +315,7 @@ def remarks(info: AuditInfo, stats: AuditStats) -> list[str]:
         )
     lines.append(
         f"Model: {info.model}. Data: {info.data}. Colors: {', '.join(info.fills)}; "
-        f"{info.n_masks} masks an image, grid {info.grid[0]} x {info.grid[1]}, mask_prob "
+        f"{info.n_masks} masks per image, grid {info.grid[0]} x {info.grid[1]}, mask_prob "
         f"{info.mask_prob:g}{f' ({info.why})' if info.why else ''}, seed {info.seed}. "
         f"mcrise {info.version}."
     )

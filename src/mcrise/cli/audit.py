@@ -45,7 +45,7 @@ from .output import echo
         help="Column of a CSV that says which images belong together.")  # fmt: skip
 @option("--suggest-rules", is_flag=True,
         help="Write rules.toml into the audit's folder, for `mcrise check`.")  # fmt: skip
-@advanced("--keep-records", is_flag=True, help="Keep the run.npz of each image.")
+@advanced("--keep-runs", is_flag=True, help="Keep the run.npz of each image.")
 @batch_options("audit")
 @model_options
 def audit(

@@ -46,14 +46,14 @@ def demo(out: Path) -> None:
         folder.draw(explanation, list(dict.fromkeys(targets)))
         chapters.append(Chapter(name, explanation, targets, folder=name))
         first = next((one.sentence for one in explanation.findings), "No finding.")
-        echo(f"{name}: {explanation.prediction}.")
+        echo(f"{name}.png. {explanation.prediction}.")
         echo(f"  {first}")
         if truth:
             cures.append(cure(name, explanation, truth))
     RunFolder(out).write("model.onnx", MODEL.read_bytes())
     RunFolder(out).write("labels.txt", MODEL.with_suffix(".txt").read_bytes())
     report = RunFolder(out).write("report.html", render(chapters).encode())
-    echo(f"Found: what each of {len(SIGNS)} signs is recognised by (above). {' '.join(cures)}")
+    echo(f"Found: what each of {len(SIGNS)} signs is recognized by (above). {' '.join(cures)}")
     echo(f"Report: {report}")
     echo("Next: mcrise explain YOUR_IMAGE.png --model YOUR_MODEL.onnx")
 

@@ -72,7 +72,7 @@ def page(audit: TheAudit, result_cache: TheCache) -> HTMLResponse:
     """The page of the audit, where images with runs open in the workbench."""
 
     def link(number: int) -> str | None:
-        return f"/audit/{number}" if record_file(audit, number).is_file() else None
+        return f"/audit/{number}" if run_file(audit, number).is_file() else None
 
     for name in (NOTE, FILE):
         if not (audit / name).is_file():  # a FIFO would be waited for
@@ -101,10 +101,10 @@ async def open_image(
 
 def adopted(audit: Storage, number: int, jobs: JobQueue) -> str:
     """The job that an image of the audit is."""
-    file = record_file(audit, number)
+    file = run_file(audit, number)
     if not file.is_file():
         raise UnknownJob(
-            f"The audit has no run of image {number}: audit with --keep-records to open images."
+            f"The audit has no run of image {number}: audit with --keep-runs to open images."
         )
     with reporting_damage(audit):
         n_bytes = file.n_bytes()
@@ -121,8 +121,8 @@ def adopted(audit: Storage, number: int, jobs: JobQueue) -> str:
     return id
 
 
-def record_file(audit: Storage, number: int) -> Storage:
-    return audit / f"records/{number:06d}.npz"
+def run_file(audit: Storage, number: int) -> Storage:
+    return audit / f"runs/{number:06d}.npz"
 
 
 def order_of(explanation: Explanation, name: str, jobs: JobQueue) -> JobRequest:

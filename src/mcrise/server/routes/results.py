@@ -61,7 +61,7 @@ PHOTO, SHOT = 384, 96  # pixels of the longer side of a photograph, and about th
 KEPT = {"cache-control": "private, max-age=86400"}  # of a job's picture, which never changes
 
 
-@router.get("/record")
+@router.get("/run")
 def about_explanation(id: JobId, explanation: TheExplanation, jobs: TheJobs) -> dict[str, Any]:
     """Classes, fills, size and prediction; which picture it is and what of it the model gets."""
     job_request = jobs.get(id).job_request

@@ -206,7 +206,7 @@ export function makeImage({ remove, like }) {
     const coming = plain ? fetchRows(mine, { target: null, against: null, estimator: estimatorOf(mine) }) : null;
     coming?.catch(() => {}); // reported below
     if (!mine.info) {
-      const info = await askJson(`jobs/${mine.id}/record`);
+      const info = await askJson(`jobs/${mine.id}/run`);
       if (mine !== shown) return;
       mine.info = info;
       mine.swatches = Object.fromEntries(info.fills.map((fill) => [fill.name, fill.swatch]));
@@ -297,7 +297,7 @@ export function makeImage({ remove, like }) {
       { estimator, ...rest } = asked(shown);
     const what = { ...rest, ...(reason ? {} : less) },
       compared = cards.length > 0 && !reason;
-    byId("get-record").href = `${path}/run.npz`;
+    byId("get-run").href = `${path}/run.npz`;
     byId("get-png").href = compared
       ? query(`${path}/maps.png`, { ...what, estimator })
       : query(`${path}/figure.png`, { target: rest.target });

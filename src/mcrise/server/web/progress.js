@@ -45,7 +45,7 @@ function showSteering(job, working) {
   byId("to-whatif").disabled = !job.served;
   byId("to-whatif").title = job.served
     ? ""
-    : `The model ${job.model} is not served any more: its record can still be read.`;
+    : `The model ${job.model} is not served any more: its run can still be read.`;
 }
 
 /** What stands where maps will be, or why there are none. */

@@ -49,7 +49,7 @@ export async function fetchRows(mine, { target, against, estimator }, other) {
 async function compareJobs(mine, { target, estimator, first }, other) {
   const [job, info, one] = await Promise.all([
     askJson(`jobs/${other}`),
-    askJson(`jobs/${other}/record`).catch(() => null),
+    askJson(`jobs/${other}/run`).catch(() => null),
     first,
   ]);
   const pictures = [pictureOf(mine.id)];
