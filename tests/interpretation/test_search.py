@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import mcrise
+from mcrise.interpretation.conclusions import findings_from
 from mcrise.interpretation.controls import control_of, verdict_of
 from mcrise.interpretation.findings import Trial
 from mcrise.interpretation.repaints import Repaint, Stroke
 from mcrise.interpretation.scale import Scale
-from mcrise.interpretation.search import findings_from, search
+from mcrise.interpretation.search import search
 from mcrise.interpretation.trial_calls import conclude, trials_of
 from planted import Counting, constant_model, gray_image, photo
 

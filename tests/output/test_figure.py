@@ -7,9 +7,11 @@ import pytest
 
 import mcrise
 from mcrise.interpretation.findings import Findings
-from mcrise.output import figure as figures
-from mcrise.output.figure import Shots, cut, plot_explanation, wrapped
+from mcrise.output import shots
+from mcrise.output.figure import plot_explanation
+from mcrise.output.page import cut, wrapped
 from mcrise.output.plots import figure_png, hatch_chance, measured_width, place_letters, scale_for
+from mcrise.output.shots import Shots
 from planted import photo
 from planted_findings import ask, block, make_findings
 
@@ -136,7 +138,7 @@ def test_of_many_places_a_row_is_lettered_and_all_that_fit_are_listed_beside_the
     figure = plot_explanation(explanation, found)
     letters = [text.get_text() for axis in figure.axes for text in axis.texts]
     assert letters.count("A") == 1 + 5  # the image, and each map
-    assert len(set(letters)) == 1 + figures.MOST_LISTED
+    assert len(set(letters)) == 1 + shots.MOST_LISTED
     beside = [line for line in texts(figure) if line.startswith("B: rows")]
     assert len(beside) == 1
 
@@ -215,5 +217,5 @@ def test_texts_are_cut_and_wrapped_to_a_width():
 
 def test_scores_of_any_kind_are_written_with_three_digits(explanation):
     logits = replace(explanation, kind="any", untouched=np.float32([12.3456, 1, 0]))
-    assert figures.number(logits, 12.3456) == "12.3"
-    assert figures.number(explanation, 0.98765) == "0.99"
+    assert shots.number(logits, 12.3456) == "12.3"
+    assert shots.number(explanation, 0.98765) == "0.99"

@@ -25,8 +25,9 @@ from ..explanation_file import explanation_bytes
 from ..fills import Gray, Hue
 from ..images import View, thumbnail, unit_float
 from ..interpretation.findings import Finding, Findings, Trial
+from ..interpretation.inquiry import Effort
 from ..interpretation.repaints import Repaint, Stroke, own_mean
-from ..interpretation.search import Effort, search
+from ..interpretation.search import search
 from ..interpretation.text import box_words
 from ..interpretation.trial_calls import conclude
 from ..masks import Masks

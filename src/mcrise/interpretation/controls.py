@@ -6,7 +6,7 @@ on what else was found.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -75,3 +75,12 @@ def verdict_of(n_as_much: int, n_places: int) -> str:
 def is_settled(control: Control) -> bool:
     """Whether the first controls are enough: many places do as much, and not all."""
     return FEW < control.n_as_much <= 0.7 * len(control.trials)
+
+
+def controls_of(scale: Scale, main: Trial, trials: Iterable[Trial]) -> Control | None:
+    """The control of a trial: the same fill under the same letter elsewhere."""
+    there = [one for one in trials if one.role == "control" and one.letter == main.letter
+             and one.fill == main.fill]  # fmt: skip
+    scattered = [one for one in trials if one.role == "pieces" and one.letter == main.letter]
+    asked = any(one.role == "own mean" and one.letter == main.letter for one in trials)
+    return control_of(scale, main, there, scattered) if there or asked else None

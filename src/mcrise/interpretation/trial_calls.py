@@ -31,9 +31,10 @@ from ..explanation_file import CHECKPOINT_SECONDS, state_of
 from ..fills import Fill, Picture
 from ..images import unit_float
 from ..model_calls import model_of
+from .conclusions import findings_from
 from .findings import Findings, Question, Trial
 from .repaints import Repaint, Stroke
-from .search import findings_from, search
+from .search import search
 
 
 class Untried(Exception):

@@ -14,18 +14,13 @@ from ..explanation import Explanation, Target
 from ..fills import Fill
 from ..maps import Maps
 from .claims import join, sentence_case
+from .conclusions import counterfactual_of
 from .findings import Control, Question, Trial
+from .inquiry import Inquiry, ask_controls, merge_takes
 from .regions import Interpretation, interpret, place_of
 from .repaints import Region, Repaint, Stroke
 from .scale import Scores, scale_of
-from .search import (
-    Inquiry,
-    ask_controls,
-    counterfactual_of,
-    merge_takes,
-    reach,
-    search,
-)
+from .search import reach, search
 from .text import Words, box_words, control_words
 from .trial_calls import Untried, ask, conclude
 

@@ -34,8 +34,8 @@ from ...interpretation.repaints import Repaint, Stroke
 from ...interpretation.trial_calls import answers_saved
 from ...interpretation.trials import Intervention, try_strokes
 from ...models.model import Model
-from ...output.figure import Shot, Shots
 from ...output.html import data_url
+from ...output.shots import Shot, Shots
 from ...output.web_maps import findings_json, pack, swatch
 from ..comparison import check_comparable, described, why_not
 from ..dependencies import (

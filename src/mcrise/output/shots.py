@@ -1,0 +1,173 @@
+"""Shots: repainted pictures that were shown to the model, with the score and the answer."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.text import one_line
+from ..explanation import Explanation
+from ..images import downsample, downsampling_step
+from ..interpretation.findings import Finding, Findings, Trial, box_of
+from ..interpretation.scale import scale_of
+from ..maps import Maps
+from .plots import (
+    MOST_SIDE,
+)
+
+MOST_MAPS = 8
+MOST_LISTED = 7  # other places that are shown as pictures
+LOWERS, RAISES, KEEPS = "#5e3c99", "#b35806", "#777777"  # as in the maps, and neither
+
+
+@dataclass(frozen=True, eq=False)
+class Shot:
+    """A repainted picture, and what the model said of it."""
+
+    title: str
+    pixels: NDArray[Any]
+    change: int  # -1 lowers, 0 keeps, 1 raises the score
+    large: bool  # whether that counts as a change
+    score: str
+    answer: str
+    decides: bool  # whether the model says something else than before
+
+    @property
+    def color(self) -> str:
+        return {-1: LOWERS, 0: KEEPS, 1: RAISES}[self.change]
+
+
+def number(explanation: Explanation, score: float) -> str:
+    return f"{score:.2f}" if explanation.kind != "any" else f"{score:.3g}"
+
+
+@dataclass(frozen=True)
+class Shots:
+    """Makes pictures of trials."""
+
+    explanation: Explanation
+    findings: Findings
+    maps: Maps  # as they are shown
+
+    @property
+    def before(self) -> float:
+        return float(self.explanation.untouched[self.findings.target])
+
+    def number(self, score: float) -> str:
+        return number(self.explanation, score)
+
+    def score(self, trial: Trial) -> float:
+        return float(trial.scores[self.findings.target])
+
+    def shot(self, trial: Trial, title: str) -> Shot:
+        explanation = self.explanation
+        pixels = trial.repaint.render(explanation.view.pixels, explanation.plan.cell)
+        pixels = downsample(pixels, downsampling_step(pixels.shape, MOST_SIDE))
+        scale, score = scale_of(explanation, self.findings.target), self.score(trial)
+        change = 0 if scale.stays(score) else 1 if score > scale.score else -1
+        large = scale.falls(score) or scale.rises(score)
+        says = int(trial.scores.argmax())
+        decides = says != int(explanation.untouched.argmax())
+        answer = f"says “{one_line(explanation.label(says))}”" if explanation.n_classes > 1 else ""
+        return Shot(title, pixels, change, large, self.number(score), answer, decides)
+
+    def tests(self, finding: Finding) -> list[Shot | None]:
+        """Own mean color, each color below its map, own pixels shuffled; None: not tested."""
+        asked = [finding.trial, *finding.tests]
+        colors = {trial.fill.name: trial for trial in asked if trial.role in COLOR_ROLES}
+        shown: list[Shot | None] = [self.first(asked, "own mean", "its average color")]
+        for k in shown_maps(self.maps):
+            trial = colors.pop(self.maps.names[k], None)
+            shown.append(self.shot(trial, patch_name(trial)) if trial else None)
+        if last := self.last_test(finding):
+            shown.append(last)
+        elif finding.trial.fill.name in colors:  # painted with something else than the maps
+            shown.append(self.shot(finding.trial, patch_name(finding.trial)))
+        return shown
+
+    def last_test(self, finding: Finding) -> Shot | None:
+        """The test of brightness, of texture or of another of its colors, whichever tells most."""
+        roles = {"shuffle": "its pixels shuffled", "gray": "gray, as bright",
+                 "dominant": "its main color"}  # fmt: skip
+        if finding.claim("brightness"):
+            roles = {"gray": "gray, as bright", **roles}
+        for role, title in roles.items():
+            asked = [trial for trial in finding.tests if trial.role == role]
+            if asked:
+                asked.sort(key=lambda trial: finding.direction * self.score(trial))
+                n = len(asked) // 2 if role == "shuffle" else -1
+                return self.shot(asked[n], title)
+        return None
+
+    def first(self, asked: Sequence[Trial], role: str, title: str) -> Shot | None:
+        trial = next((trial for trial in asked if trial.role == role), None)
+        return self.shot(trial, title) if trial else None
+
+    def others(self) -> Iterable[tuple[list[str], list[Shot | None]]]:
+        """Rows of places that are only listed, the smallest repaint, or what was tried."""
+        findings = self.findings
+        shown: list[Shot | None] = []
+        words = ["Other places", "", "painted in the color that changes most"]
+        if (smallest := smallest_change(findings)) is not None:
+            shown.append(self.shot(smallest, "smallest change"))
+            boxes = [box_words(stroke.region) for stroke in smallest.repaint.strokes]
+            words = ["Smallest change", "of the answer that was found:", *boxes]
+            if findings.listed:
+                words += ["", "and other places"]
+        listed, n_shown = findings.listed, len(pictured(findings))
+        shown += [
+            self.shot(one.trial, f"{one.letter}: {patch_name(one.trial)}")
+            for one in listed[:n_shown]
+        ]
+        if len(listed) > n_shown:
+            words += ["", f"and {len(listed) - n_shown} more, outlined in the image"]
+        if shown:
+            yield words, shown
+        elif not findings.findings and findings.trials:
+            distinct = {
+                one.repaint.digest: one for one in findings.trials if one.role != "untouched"
+            }
+            strongest = sorted(
+                distinct.values(), key=lambda one: -abs(self.score(one) - self.before)
+            )
+            yield (
+                ["TEST: the strongest", f"of {len(findings.trials)} tests", "",
+                 f"unpainted: {self.number(self.before)}"],
+                [self.shot(trial, patch_name(trial)) for trial in strongest[:5]],
+            )  # fmt: skip
+
+
+def smallest_change(findings: Findings) -> Trial | None:
+    """The smallest repaint that changes the answer, if no test of a finding shows it."""
+    trial = findings.counterfactual
+    known = [one.trial for one in findings]
+    known += [test for one in findings.described for test in one.tests]
+    if trial is None or any(trial.repaint.digest == one.repaint.digest for one in known):
+        return None
+    return trial
+
+
+def pictured(findings: Findings) -> tuple[Finding, ...]:
+    """The places that are only listed and have a picture: as many as fit in a row."""
+    return findings.listed[: MOST_LISTED - (smallest_change(findings) is not None)]
+
+
+def box_words(region: NDArray[np.bool_]) -> str:
+    top, left, bottom, right = box_of(region)
+    return f"rows {top}–{bottom}, columns {left}–{right}"
+
+
+COLOR_ROLES = ("search", "smaller", "finding", "color", "counterfactual")
+
+
+def patch_name(trial: Trial) -> str:
+    return one_line(" and ".join(dict.fromkeys(s.fill.name for s in trial.repaint.strokes)))
+
+
+def shown_maps(maps: Maps) -> list[int]:
+    """The maps that are drawn, strongest last: next to the color scale."""
+    strength = [float(np.abs(one).max()) for one in maps.values]
+    order = sorted(range(len(strength)), key=lambda k: -strength[k])[:MOST_MAPS]
+    return order[::-1]
