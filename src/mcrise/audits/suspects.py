@@ -126,7 +126,8 @@ class Suspect(ArrayEq):
         words = ("label", "trait", "kind", "what", "color", "goes_to", "sentence")
         made: dict[str, Any] = {
             **{name: text(data[name]) for name in words},
-            **{name: texts(data[name]) for name in ("near", "also", "shared")},
+            **{name: texts(data[name]) for name in ("near", "also")},
+            "shared": texts(data.get("shared", [])),  # older audits have none
             **estimates,
             "target": whole(data["target"], 0, 10**9),
             "region": data["region"] and region_of(data["region"]),
