@@ -62,6 +62,14 @@ def opened(page, address, id, **looks):
     expect(page.locator("#findings-block")).not_to_have_attribute("aria-busy", "true")
 
 
+def odds_shown(page):
+    """The first of the scores after painting, when the model has answered all that was asked."""
+    odds = page.locator("#odds .number").first
+    expect(odds).to_contain_text("→")
+    expect(page.locator("#odds")).not_to_have_attribute("aria-busy", "true")
+    return odds.inner_text()
+
+
 # ---- a small world: pictures of one color, told apart by it
 
 COLORS = ("red", "green", "oystercatcher", "tom cat")  # two of them never meant

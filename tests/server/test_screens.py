@@ -17,6 +17,7 @@ from browsing import (
     center_color,
     color_picture,
     move_to,
+    odds_shown,
     opened,
     served,
 )
@@ -178,13 +179,14 @@ def test_means_have_their_noise_and_a_scale_and_loading_is_not_missing(page, col
     expect(page.locator("#overview-count")).to_have_text("16 images · 4 wrong")
     page.get_by_role("button", name="green", exact=True).click()
     expect(page.locator("#means-title")).to_have_text("Mean maps of green, 8 images")
+    expect(page.locator("#means figcaption", has_text="of 64").first).to_be_visible()
     words = page.locator("#means figcaption").all_inner_texts()
     counts = [int(found[1]) for one in words if (found := re.search(r"in (\d+) of 64", one))]
     assert counts  # red paint hides the green,
     assert max(counts) < 64  # but not everywhere
     expect(page.locator("#means-scale canvas")).to_be_visible()
-    canvas = page.locator("#gallery canvas").first
-    assert canvas.evaluate("c => c.getContext('2d').getImageData(0, 0, 48, 48).data.some(Boolean)")
+    drawn = "c => c.getContext('2d').getImageData(0, 0, 48, 48).data.some(Boolean)"
+    wait(lambda: page.locator("#gallery canvas").first.evaluate(drawn))
     page.goto("about:blank")
 
 
@@ -242,13 +244,12 @@ def test_a_painting_survives_reloading_and_a_tap_can_be_started_over(browser, co
     touched = context.new_page()
     touched.goto(f"{address}#whatif/{jobs.all()[0].id}")
     odds = touched.locator("#odds .number").first
-    expect(odds).to_contain_text("→")
-    before = odds.inner_text()
+    before = odds_shown(touched)
     box = touched.locator("#stage .view").first.bounding_box()
     touched.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     expect(touched.locator("#clear")).to_be_enabled()
     expect(odds).not_to_have_text(before)
-    painted = odds.inner_text()
+    painted = odds_shown(touched)
     touched.reload()
     expect(odds).to_have_text(painted)
     # At twice the size the scores cover neither the brush nor the picture.

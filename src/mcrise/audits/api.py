@@ -45,7 +45,7 @@ SLOW = 10.0  # seconds of an image, beside which the start of a worker is nothin
 # About how many calls on traffic signs:
 OWN_TRIALS = 48  # of an image: what its map proposes, other light, what lies outside
 CLASS_TRIALS = 45  # of an image: what was found in its class
-TRANSPLANTS = 270  # of a class: the screen, and what is tried afresh
+TRANSPLANTS = 230  # of a class: the screen, a closer look, and what is tried afresh
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,10 @@ from . import tables
 from .confirmation import regions_to_try
 from .measure import ImageMeasurement, Repainted, Task
 from .schema import DONE
-from .suspects import choose, plan_locate, read_index, why_not
-from .transplants import Outcome, Planned, Transplant, plan_give, plan_screen
+from .suspects import choose, plan_closer, plan_locate, read_index, why_not
+from .transplants import FIRST, Outcome, Planned, Transplant, plan_give, plan_screen
 
-TRANSPLANTED = ("screen", "give", "locate")  # stages, and pieces of their names
+TRANSPLANTED = ("screen", "refine", "give", "locate")  # stages, and pieces of their names
 MEASURED, FAILED, CONFIRMED = ".npz", ".failed.json", ".confirmed.json"  # kinds of pieces
 
 
@@ -38,7 +38,7 @@ class Audit(Batch[Task]):
 
     what = "audit"
     output_files = re.compile(
-        r"pieces/\d{6,}(\.npz|\.(failed|confirmed|screen|give|locate)\.json)|runs/\d{6,}\.npz|"
+        r"pieces/\d{6,}(\.npz|\.(failed|confirmed|screen|refine|give|locate)\.json)|runs/\d{6,}\.npz|"
         r"(images|findings|maps|attempts|transplants)/class=-?\d+/part-\d{5,}\.parquet|"
         r"failed\.parquet|(done|status|figures|summary)\.json|audit\.(json|html)|summary\.md"
     )
@@ -108,12 +108,14 @@ class Audit(Batch[Task]):
 
     def transplant_tasks(self) -> Iterator[Task | None]:
         """Look for what is enough on half of the images, try it on the rest, and narrow it down."""
-        index, names = read_index(self.out, self.info), [name for name, *_ in self.info.traits]
+        index = read_index(self.out, self.info)
+        first = [name for name, *_ in self.info.traits if name in FIRST]
         if why_not(index):
             return
         steps: dict[str, Callable[[list[Row]], Planned]] = {
-            "screen": lambda _: plan_screen(index, names, self.info.seed),
-            "give": lambda rows: plan_give(index, choose(rows, index), self.info.seed),
+            "screen": lambda _: plan_screen(index, first, self.info.seed),
+            "refine": lambda rows: plan_closer(rows, index, self.info),
+            "give": lambda rows: plan_give(index, *choose(rows, index), self.info.seed),
             "locate": lambda rows: plan_locate(rows, index, self.info),
         }
         for self.now, plan in steps.items():

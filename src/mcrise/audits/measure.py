@@ -73,7 +73,7 @@ class Task:
     image: int  # its number in the audit
     example: Example
     truth: int | None
-    stage: str = "measure"  # or confirm, screen, give, locate
+    stage: str = "measure"  # or confirm, screen, refine, give, locate
     confirmations: tuple[ConfirmationTask, ...] = ()
     transplants: tuple[Transplant, ...] = ()
     donors: tuple[tuple[int, Example], ...] = ()  # with their numbers in the audit

@@ -6,8 +6,9 @@ the donors are of third classes. It was chosen on one half of the images; all it
 other half.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,10 +27,26 @@ from .confirmation import half_of
 from .schema import region_of
 from .stats import Estimate, crossed_share
 from .tables import class_numbers, read_parts, read_rows
-from .transplants import N_LOCATED, N_SCREEN, Chosen, Index, Planned, Transplant, nearest_classes
+from .transplants import (
+    FIRST,
+    N_LOCATED,
+    N_MORE,
+    N_SCREEN,
+    WIDE,
+    Chosen,
+    Index,
+    Key,
+    Planned,
+    Transplant,
+    nearest_classes,
+    plan_refine,
+)
 
-LEAST_HITS = 2  # of the N_SCREEN receivers of a trait
-LEAST_OVER = 0.2  # by which the share of a suspect exceeds that of other donors for sure
+LEAST_TO_REFINE, LEAST_HITS = 1, 3  # receivers of a trait: in the screen, and after a closer look
+LEAST_EACH = 2  # receivers that each of two classes with the same trait turns into the other
+TIMES_USUAL = 2  # how many times the share is that donors of other classes turn
+MOST_TAKING, ALMOST = 2, 0.7  # classes that are given it afresh, and of the best one's score
+LEAST_OVER = 0.05  # by which the share of a suspect exceeds that of other donors for sure
 TIMES_CONTROL = 3  # how many times that share it is
 MOST_TRAITS, MOST_CHOSEN = 3, 12  # that are tried afresh: of a class, and in all
 AS_GOOD = 0.8  # of the best share: a trait that says more comes first
@@ -39,7 +56,6 @@ SELDOM = 0.2  # of the receivers that had it there before
 MOST_SHOWN = 3
 # What says most comes first, if it does about as much.
 SPECIFIC = {"place": 0, "edge": 1, "color": 2, "tone": 2, "texture": 2, "wide": 3}
-WIDE = ("surroundings", "background", "rim")  # places that hold others
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +75,7 @@ class Suspect(ArrayEq):
     taken: Estimate | None  # share of the suspect's own decisions that change without the trait
     goes_to: str  # what most of these then are taken for
     also: tuple[str, ...] = ()  # other traits of the class that are enough, in words
+    shared: tuple[str, ...] = ()  # labels of other classes that have the same trait
     region: BoolArray | None = field(default=None, repr=False)  # (R, R); None: all of the image
     sentence: str = ""
 
@@ -69,15 +86,24 @@ class Suspect(ArrayEq):
         return over + 0.5 * (self.anywhere.value if self.anywhere else 0.0)
 
     @property
+    def classes(self) -> str:
+        """`'yield'`, or `'stop' and 'yield'` where they share the trait."""
+        return join([repr(label) for label in (self.label, *self.shared)], "and")
+
+    @property
     def headline(self) -> str:
         """`'yield' follows its outermost edge (purple)`."""
         color = f" ({self.color})" if self.color and self.color not in self.what else ""
-        return f"{self.label!r} follows {self.what}{color}"
+        verb, what = "follows", self.what
+        if self.shared:
+            verb, what = "follow", re.sub("^its ", "their ", self.what)
+        return f"{self.classes} {verb} {what}{color}"
 
     def to_json(self) -> dict[str, Any]:
         """As `summary.json` has it."""
         return {
             "class": self.label,
+            "shared_with": list(self.shared),
             "kind": self.kind,
             "place": self.what if self.region is not None else None,
             "color": self.color or None,
@@ -101,6 +127,7 @@ class Suspect(ArrayEq):
         made: dict[str, Any] = {
             **{name: text(data[name]) for name in words},
             **{name: texts(data[name]) for name in ("near", "also")},
+            "shared": texts(data.get("shared", [])),  # older audits have none
             **estimates,
             "target": whole(data["target"], 0, 10**9),
             "region": data["region"] and region_of(data["region"]),
@@ -182,37 +209,93 @@ def why_not(index: Index) -> str:
 
 # ---- the steps of the search
 
-Key = tuple[int, str]  # class and trait
+
+class Looks:
+    """How often the screen took receivers for which class, by trait and by the donors' class."""
+
+    def __init__(self, rows: Iterable[Row], index: Index) -> None:
+        target = dict(zip(index.image.tolist(), index.target.tolist(), strict=True))
+        self.rows: dict[Key, list[tuple[int, int, float]]] = {}  # receiver's class, said, score
+        for row in rows:
+            if row["role"] in ("screen", "refine"):
+                one = target[row["image"]], row["predicted"], row["score"]
+                self.rows.setdefault((row["suspect"], row["trait"]), []).append(one)
+
+    def n_asked(self, key: Key, but: Collection[int] = ()) -> int:
+        """Receivers of a class's trait, but for those of some classes."""
+        return sum(own not in but for own, *_ in self.rows.get(key, ()))
+
+    def n_taken(self, key: Key, to: Collection[int]) -> int:
+        """Receivers that were not of these classes before and then are taken for one of them."""
+        return sum(said in to and own not in to for own, said, _ in self.rows.get(key, ()))
+
+    def usual(self, key: Key, to: Collection[int]) -> float:
+        """The share that donors of other classes turn into one of these classes."""
+        others = [one for one in self.rows if one[1] == key[1] and one[0] not in (key[0], *to)]
+        asked = sum(self.n_asked(one, to) for one in others)
+        return sum(self.n_taken(one, to) for one in others) / max(asked, 1)
+
+    def is_unusual(self, key: Key, to: Collection[int]) -> bool:
+        share = self.n_taken(key, to) / max(self.n_asked(key, to), 1)
+        return share > TIMES_USUAL * self.usual(key, to)
+
+    def shared(self, key: Key) -> tuple[int, ...]:
+        """Other classes that have the same trait: donors of each make receivers the other."""
+        c, trait = key
+        return tuple(
+            other
+            for other in sorted({said for _, said, _ in self.rows[key]} - {c})
+            if all(
+                self.n_taken((one, trait), (two,)) >= LEAST_EACH
+                and self.is_unusual((one, trait), (two,))
+                for one, two in ((c, other), (other, c))
+            )
+        )
+
+    def taking(self, key: Key, having: Collection[int]) -> tuple[int, ...]:
+        """The classes whose images took most: the best, and others that are almost as good."""
+        scores: dict[int, list[float]] = {}
+        for own, said, score in self.rows[key]:
+            if own not in having:
+                scores.setdefault(own, []).append((said in having) + score)
+        means = {own: float(np.mean(some)) for own, some in scores.items()}
+        order = sorted(means, key=lambda own: (-means[own], own))
+        least = ALMOST * means[order[0]] if order else 0.0
+        return tuple(own for own in order[:MOST_TAKING] if means[own] >= least)
+
+    def good(self, least: int, per_class: int) -> tuple[Chosen, dict[Key, tuple[int, ...]]]:
+        """Traits that took at least so many, the strongest first; and who shares them."""
+        shared = {key: self.shared(key) for key in self.rows}
+        share = {}
+        for key, others in shared.items():
+            having = (key[0], *others)
+            n = self.n_taken(key, having)
+            if n >= least and self.is_unusual(key, having):
+                share[key] = n / self.n_asked(key, having)
+        chosen: Chosen = {}
+        for key in sorted(share, key=lambda key: (-share[key], key)):
+            enough = sum(key[0] == c for c, _ in chosen) >= per_class
+            if not enough and len(chosen) < MOST_CHOSEN:
+                chosen[key] = self.taking(key, (key[0], *shared[key]))
+        return chosen, {key: shared[key] for key in chosen}
 
 
-def choose(rows: Iterable[Row], index: Index) -> Chosen:
-    """The traits that the screen found enough, to be tried afresh in the class that took most."""
-    target = dict(zip(index.image.tolist(), index.target.tolist(), strict=True))
-    hits: Counter[Key] = Counter()  # receivers that were taken for the donor's class
-    by_others: Counter[Key] = Counter()  # receivers that were taken for a third class
-    asked: Counter[tuple[str, str, int]] = Counter()  # by trait, of donors and receivers of a class
-    scores: dict[Key, dict[int, list[float]]] = {}  # by the class of the receivers
-    for row in rows:
-        if row["role"] == "screen":
-            key, own = (row["suspect"], row["trait"]), target[row["image"]]
-            hits[key] += row["predicted"] == row["suspect"]
-            by_others[row["predicted"], row["trait"]] += row["predicted"] not in (own, key[0])
-            asked.update([(row["trait"], "all", 0), (row["trait"], "donor", row["suspect"]),
-                          (row["trait"], "receiver", own)])  # fmt: skip
-            scores.setdefault(key, {}).setdefault(own, []).append(row["score"])
+def plan_closer(rows: Iterable[Row], index: Index, info: AuditInfo) -> Planned:
+    """What the screen found, on more receivers; and the parts of a place that did something."""
+    screened = [row for row in rows if row["role"] == "screen"]  # as before the closer look
+    promising, _ = Looks(screened, index).good(LEAST_TO_REFINE, MOST_TRAITS)
+    kinds = {name: kind for name, kind, _ in info.traits}
+    parts = {
+        c: [name for name in kinds if name not in FIRST]
+        for c, trait in promising
+        if kinds[trait] in ("place", "edge")
+    }
+    return plan_refine(index, promising, parts, info.seed)
 
-    def is_good(c: int, trait: str) -> bool:
-        n_own, n_received = asked[trait, "donor", c], asked[trait, "receiver", c]
-        usual = by_others[c, trait] / max(asked[trait, "all", 0] - n_own - n_received, 1)
-        return hits[c, trait] >= LEAST_HITS and hits[c, trait] / n_own > 2 * usual
 
-    good = [key for key in hits if is_good(*key)]
-    chosen: Chosen = {}
-    for c, trait in sorted(good, key=lambda key: (-hits[key], key)):
-        if sum(c == other for other, _ in chosen) < MOST_TRAITS and len(chosen) < MOST_CHOSEN:
-            means = {own: float(np.mean(some)) for own, some in scores[c, trait].items()}
-            chosen[c, trait] = (max(means, key=lambda own: means[own]),)
-    return chosen
+def choose(rows: Iterable[Row], index: Index) -> tuple[Chosen, dict[Key, tuple[int, ...]]]:
+    """The traits that are to be tried afresh, with the classes that took most; and who shares."""
+    return Looks(rows, index).good(LEAST_HITS, MOST_TRAITS)
 
 
 def plan_locate(rows: Sequence[Row], index: Index, info: AuditInfo) -> Planned:
@@ -223,7 +306,7 @@ def plan_locate(rows: Sequence[Row], index: Index, info: AuditInfo) -> Planned:
             for row in rows
             if (row["suspect"], row["trait"]) == (suspect.target, suspect.trait)
             and row["role"] == "given"
-            and row["predicted"] == row["suspect"]
+            and info.label(row["predicted"]) in (suspect.label, *suspect.shared)
         ]
         chosen: list[Row] = []  # each donor once, and first each receiver once
         hit.sort(key=lambda row: (-row["score"], row["image"], row["donor"]))
@@ -238,13 +321,13 @@ def plan_locate(rows: Sequence[Row], index: Index, info: AuditInfo) -> Planned:
 
 def confirmed_traits(rows: Sequence[Row], index: Index, info: AuditInfo) -> list[Suspect]:
     """Every class with the trait that says most of those that are enough."""
-    tried = {(row["suspect"], row["trait"]) for row in rows if row["role"] == "given"}
+    looks, by_key = Looks(rows, index), grouped(rows)
     found: dict[int, list[Suspect]] = {}
-    for target, trait in sorted(tried):
-        own = [row for row in rows if (row["suspect"], row["trait"]) == (target, trait)]
-        one = weigh(target, trait, own, index, info)
-        if is_enough(one):
-            found.setdefault(target, []).append(one)
+    for key, own in sorted(by_key.items()):
+        if any(row["role"] == "given" for row in own):
+            one = weigh(key, own, index, info, looks.shared(key))
+            if is_enough(one):
+                found.setdefault(key[0], []).append(one)
     leading = []
     for some in found.values():
         best = max(one.given.value for one in some)
@@ -252,7 +335,20 @@ def confirmed_traits(rows: Sequence[Row], index: Index, info: AuditInfo) -> list
         first = min(good, key=lambda one: (specific(one), -one.given.value))
         also = tuple(one.what for one in some if one is not first)
         leading.append(replace(first, also=also))
-    return sorted(leading, key=lambda one: (-one.strength, one.target))
+    leading.sort(key=lambda one: (-one.strength, one.target))
+    return [
+        one
+        for n, one in enumerate(leading)
+        if not any(one.label in other.shared for other in leading[:n])
+    ]
+
+
+def grouped(rows: Iterable[Row]) -> dict[Key, list[Row]]:
+    """Rows by class and trait."""
+    found: dict[Key, list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["suspect"], row["trait"]), []).append(row)
+    return found
 
 
 def is_enough(one: Suspect) -> bool:
@@ -279,8 +375,14 @@ def specific(one: Suspect) -> int:
     return SPECIFIC["wide" if one.trait in WIDE else one.kind]
 
 
-def weigh(target: int, trait: str, rows: Sequence[Row], index: Index, info: AuditInfo) -> Suspect:
-    """The figures of one trait of one class, of the images that it was not chosen on."""
+def weigh(
+    key: Key, rows: Sequence[Row], index: Index, info: AuditInfo, shared: Sequence[int] = ()
+) -> Suspect:
+    """The figures of one trait of one class, of the images that it was not chosen on.
+
+    Where other classes share the trait, to be taken for one of them counts as well.
+    """
+    target, trait = key
     kind, phrase = next((kind, phrase) for name, kind, phrase in info.traits if name == trait)
     group = dict(zip(index.image.tolist(), index.group.tolist(), strict=True))
     before = dict(zip(index.image.tolist(), index.predicted.tolist(), strict=True))
@@ -288,7 +390,9 @@ def weigh(target: int, trait: str, rows: Sequence[Row], index: Index, info: Audi
     def estimate(role: str, near: bool | None, taken: bool = False) -> Estimate | None:
         some = [row for row in rows if row["role"] == role and near in (None, row["near"])]
         hits = [
-            row["predicted"] != before[row["image"]] if taken else row["predicted"] == target
+            row["predicted"] != before[row["image"]]
+            if taken
+            else row["predicted"] in (target, *shared)
             for row in some
         ]
         donors, receivers = ([group[row[name]] for row in some] for name in ("donor", "image"))
@@ -311,6 +415,7 @@ def weigh(target: int, trait: str, rows: Sequence[Row], index: Index, info: Audi
         what=f"its {phrase}",
         color="",
         near=tuple(info.label(c) for c in nearest),
+        shared=tuple(info.label(c) for c in shared),
         given=given,
         anywhere=estimate("given", False),
         control=estimate("control", True),
@@ -356,9 +461,11 @@ def taken_for(target: int, rows: Sequence[Row], index: Index, info: AuditInfo) -
     tried = sorted({row["trait"] for row in own if row["role"] == "given"})
     if not tried:
         return Estimate(0.0, 0.0, smallest_seen(), N_SCREEN)
+    looks = Looks(rows, index)
     shares = [
-        over_control(weigh(target, name, [row for row in own if row["trait"] == name], index, info))
-        for name in tried
+        over_control(weigh(key, some, index, info, looks.shared(key)))
+        for key, some in grouped(own).items()
+        if key[1] in tried
     ]
     return max(shares, key=lambda one: one.value)
 
@@ -372,7 +479,8 @@ def smallest_seen() -> float:
     from scipy.stats import binom
 
     shares = np.arange(0, 1, 0.01)
-    return float(shares[binom.cdf(LEAST_HITS - 1, N_SCREEN, shares) <= 0.05][0])
+    missed = binom.cdf(LEAST_HITS - 1, N_SCREEN + N_MORE, shares)
+    return float(shares[missed <= 0.05][0])
 
 
 def with_place(
@@ -395,12 +503,13 @@ def with_place(
     named, times = Counter(colors).most_common(1)[0]
     if times < MOSTLY * len(colors) or before.count(named) > SELDOM * len(before):
         named = ""  # it differs, or the receivers had it before
-    what, region, some = one.what, common, f"something {named}".rstrip()
+    what, kind, region, some = one.what, one.kind, common, f"something {named}".rstrip()
     if common.mean() < 0.5 * np.mean([place.mean() for place in places]):
-        what, region = f"{some}, in another place in each image", np.any(places, axis=0)
+        what, kind = f"{some}, in another place in each image", "place"
+        region = np.any(places, axis=0)
     elif not spans(common):
-        what = f"{some} in {place_of(common)}"
-    return replace(one, what=what, region=region, color=named)
+        what, kind = f"{some} in {place_of(common)}", "place"
+    return replace(one, what=what, kind=kind, region=region, color=named)
 
 
 def color_at(pixels: NDArray[np.uint8], place: BoolArray) -> str:
@@ -417,7 +526,8 @@ def spans(region: BoolArray) -> bool:
 def with_sentence(one: Suspect) -> Suspect:
     near = join([repr(label) for label in one.near], "and") or "other classes"
     lines = [f"{sentence_case(one.headline)}."]
-    given = f"Given it, {share_words(one.given)} of {near} images become {one.label!r}"
+    either = join([repr(label) for label in (one.label, *one.shared)], "or")
+    given = f"Given it, {share_words(one.given)} of {near} images become {either}"
     if one.control:
         given += f"; given the same of other classes, {share_words(one.control)}"
     lines.append(f"{given}.")

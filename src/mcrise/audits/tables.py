@@ -81,7 +81,7 @@ TRANSPLANTS = {
     "donor": "int64",
     "suspect": "int64",  # the class that it may give away
     "trait": "string",
-    "role": "string",  # screen, given, control, taken, locate
+    "role": "string",  # screen, refine, given, control, taken, locate
     "near": "bool_",  # the receiver's class is one of the nearest
     "predicted": "int64",
     "score": "float64",  # of the suspect

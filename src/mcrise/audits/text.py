@@ -126,9 +126,7 @@ def colors(info: AuditInfo, stats: AuditStats) -> str:
             f"Over {images(stats.overall.n)} no dependence on any color or place can be told "
             "from noise, so there is no share that is color."
         )
-    told = (
-        f"Color accounts for {percent(whole)} of the effect ({images(whole.n)})"
-    )
+    told = f"Color accounts for {percent(whole)} of the effect ({images(whole.n)})"
     own = own_color(stats.overall)
     where = f"; {own}" if own else ""
     return f"{told}{leaders(stats, lambda one: one.color_share)}{where}."

@@ -4,13 +4,14 @@ Maps ask what a class needs. A shortcut is what suffices: a network that knows t
 sticker needs neither alone, but other signs that are given the sticker become that class. So a part
 of a donor's image (a zone around the object), its tone, its hues or its texture is given to
 receivers of other classes, and the model is asked again. What suffices is looked for on half of the
-images (`screen`), tried afresh on the other half beside donors of third classes (`give`), and where
-it is a place, narrowed down (`locate`).
+images (`screen`, and closer where something came of it: `refine`), tried afresh on the other half
+beside donors of third classes (`give`), and where it is a place, narrowed down (`locate`).
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
@@ -26,12 +27,15 @@ from .zones import Zone, zone_shares
 
 EDGE = 1 / 32  # of each side
 SURROUNDINGS = 0.38  # of each side: what lies farther from the middle
+DARKEST = 0.05  # of light, so that a ratio exists
+EXTREME = 2  # percent of the pixels that are darker, or brighter, than the range of an image
 FINE = 0.08  # cycles per pixel: texture is what is finer
 SMALLEST = 1 / 8  # of each side: no place is narrowed down further
 MUST_HOLD = 0.01  # of the image, for a zone to be given
 
-N_SCREEN = 16  # receivers for each class, of all other classes in turn, the nearest first
-N_GIVEN, N_ANYWHERE, N_TAKEN, N_LOCATED = 24, 12, 12, 6  # for each suspect
+N_SCREEN = 21  # receivers for each class, of all other classes in turn, the nearest first
+N_MORE, N_PARTS = 14, 12  # further receivers of what the screen found, and of parts of a place
+N_GIVEN, N_ANYWHERE, N_TAKEN, N_LOCATED = 36, 12, 12, 6  # for each suspect
 N_RUNNERS_UP = 3  # classes that are kept for each image
 FEWEST_DONORS = 2  # in each half
 THUMBNAIL = 96  # pixels
@@ -107,8 +111,12 @@ def fitted(image: Pixels, size: tuple[int, ...]) -> Pixels:
 
 
 def tone(receiver: Pixels, donor: Pixels) -> Pixels:
-    """Each channel with the donor's mean and deviation."""
-    return matched(receiver, donor)
+    """Each channel between the donor's darkest and brightest values, whatever is in between."""
+    (low, high), (to_low, to_high) = (
+        np.percentile(image, (EXTREME, 100 - EXTREME), axis=(0, 1)) for image in (receiver, donor)
+    )
+    scaled = (receiver - low) / np.maximum(high - low, 1e-3)
+    return np.asarray(scaled * (to_high - to_low) + to_low, np.float32)
 
 
 def matched(values: Pixels, to: Pixels) -> Pixels:
@@ -139,6 +147,32 @@ def hues(receiver: Pixels, donor: Pixels) -> Pixels:
     return np.asarray(own @ FROM_CHROMA.T, np.float32)
 
 
+@lru_cache(maxsize=16)
+def smooth_fields(
+    size: tuple[int, int],
+) -> tuple[NDArray[np.float64], BoolArray, NDArray[np.float64]]:
+    """Fields (H * W, 5) that change slowly over an image, what is far out, and what fits them."""
+    rows, cols = ((np.arange(n) + 0.5) / n - 0.5 for n in size)
+    down, across = (one.ravel() for one in np.meshgrid(rows, cols, indexing="ij"))
+    distance = np.hypot(down, across)
+    fields = np.stack([down, across, down * across, distance**2, np.ones_like(down)], axis=1)
+    far = distance > SURROUNDINGS
+    return fields, far, np.linalg.pinv(fields[far])
+
+
+def light(receiver: Pixels, donor: Pixels) -> Pixels:
+    """The receiver in the donor's light: each channel's level, its slope, and its fall outwards.
+
+    Light is fitted far out, where the object is not, and multiplies.
+    """
+    fields, far, fit = smooth_fields((receiver.shape[0], receiver.shape[1]))
+    own, other = (
+        np.maximum(fields @ (fit @ image.reshape(-1, 3)[far]), DARKEST)
+        for image in (receiver, donor)
+    )
+    return np.asarray(receiver * (other / own).reshape(receiver.shape), np.float32)
+
+
 def texture(receiver: Pixels, donor: Pixels) -> Pixels:
     """The donor's fine texture in the receiver's picture.
 
@@ -157,8 +191,13 @@ WHOLE: dict[str, tuple[str, str, Callable[[Pixels, Pixels], Pixels]]] = {
     "tone": ("tone", "brightness and contrast", tone),
     "levels": ("tone", "distribution of brightness", levels),
     "hues": ("color", "color cast", hues),
+    "light": ("tone", "light across the image", light),
     "texture": ("texture", "fine texture", texture),
 }
+
+
+WIDE = ("surroundings", "background", "rim")  # places that hold others
+FIRST = (*WIDE, "edge", *WHOLE)  # what all classes are screened for; the rest are parts of places
 
 
 # ---- which images are given what
@@ -170,7 +209,7 @@ class Transplant:
 
     trait: str
     suspect: int  # the class that the trait may give away
-    role: str  # screen, given, control, taken, locate
+    role: str  # screen, refine, given, control, taken, locate
     donor: int  # its number in the audit
     near: bool  # the receiver's class is one of those that took it in the screen
 
@@ -246,39 +285,65 @@ def pairs(
 Planned = Iterator[tuple[int, Transplant]]  # with the receiver's number in the audit
 
 
+Key = tuple[int, str]  # class and trait
+Chosen = dict[Key, tuple[int, ...]]  # with the classes that are given it
+
+
 def plan_screen(index: Index, names: Sequence[str], seed: int) -> Planned:
-    """All traits of all classes on one half of the images."""
+    """Traits of all classes on one half of the images."""
     for c in index.classes:
-        for receiver, donor in pairs(index, c, index.nearest[c], 0, N_SCREEN, seed):
-            for name in names:
-                given = Transplant(name, c, "screen", int(index.image[donor]), False)
-                yield int(index.image[receiver]), given
+        for pair in pairs(index, c, index.nearest[c], 0, N_SCREEN, seed):
+            yield from (offered(index, pair, name, c, "screen") for name in names)
 
 
-Chosen = dict[tuple[int, str], tuple[int, ...]]  # class and trait: classes that are given it
+def plan_refine(
+    index: Index, promising: Chosen, parts: Mapping[int, Sequence[str]], seed: int
+) -> Planned:
+    """What may be enough, on more receivers of the same half; and parts of places of a class."""
+    for c, name in promising:
+        both = pairs(index, c, index.nearest[c], 0, N_SCREEN + N_MORE, seed)
+        for pair in both[N_SCREEN:]:
+            yield offered(index, pair, name, c, "refine")
+    for c, names in parts.items():
+        taking = dict.fromkeys(
+            one for key, some in promising.items() if key[0] == c for one in some
+        )
+        for pair in pairs(index, c, list(taking), 0, N_PARTS, seed):
+            yield from (offered(index, pair, name, c, "refine") for name in names)
 
 
-def plan_give(index: Index, chosen: Chosen, seed: int) -> Planned:
-    """What the screen chose, on the other half: given, given by third classes, and taken away."""
+def offered(
+    index: Index, pair: Pair, name: str, c: int, role: str, near: bool = False
+) -> tuple[int, Transplant]:
+    receiver, donor = pair
+    return int(index.image[receiver]), Transplant(name, c, role, int(index.image[donor]), near)
+
+
+def plan_give(
+    index: Index, chosen: Chosen, shared: Mapping[Key, Collection[int]], seed: int
+) -> Planned:
+    """What was chosen, on the other half: given, given by third classes, and taken away.
+
+    `shared` are the classes that have a trait as well: they neither receive it nor are thirds.
+    """
     random = np.random.default_rng((seed, zlib.crc32(b"give")))
     for (c, name), taking in chosen.items():
-        for receiver, donor in pairs(index, c, taking, 1, N_GIVEN, seed):
-            number = int(index.image[receiver])
-            yield number, Transplant(name, c, "given", int(index.image[donor]), True)
-            own = index.target[receiver]
-            third = index.right & (index.half == 1) & ~np.isin(index.target, [c, own])
+        having = [c, *shared.get((c, name), ())]
+        for pair in pairs(index, c, taking, 1, N_GIVEN, seed):
+            yield offered(index, pair, name, c, "given", near=True)
+            own = index.target[pair[0]]
+            third = index.right & (index.half == 1) & ~np.isin(index.target, [*having, own])
             if third.any():
-                other = int(index.image[random.choice(np.flatnonzero(third))])
-                yield number, Transplant(name, c, "control", other, True)
-        rest = [other for other in index.nearest[c] if other not in taking]
-        for receiver, donor in pairs(index, c, rest, 1, N_ANYWHERE, seed):
-            given = Transplant(name, c, "given", int(index.image[donor]), False)
-            yield int(index.image[receiver]), given
+                other = int(random.choice(np.flatnonzero(third)))
+                yield offered(index, (pair[0], other), name, c, "control", near=True)
+        rest = [other for other in index.nearest[c] if other not in (*taking, *having)]
+        for pair in pairs(index, c, rest, 1, N_ANYWHERE, seed):
+            yield offered(index, pair, name, c, "given")
         own = np.flatnonzero(index.right & (index.target == c) & (index.half == 1))
-        others = np.flatnonzero(index.right & (index.target != c) & (index.half == 1))
+        others = np.flatnonzero(index.right & ~np.isin(index.target, having) & (index.half == 1))
         for n in range(min(N_TAKEN, len(own) * len(others))):
-            donor = int(index.image[others[random.integers(len(others))]])
-            yield int(index.image[own[n % len(own)]]), Transplant(name, c, "taken", donor, False)
+            donor = int(others[random.integers(len(others))])
+            yield offered(index, (int(own[n % len(own)]), donor), name, c, "taken")
 
 
 def parts_of(region: BoolArray) -> list[BoolArray]:
@@ -366,12 +431,14 @@ def receive(
         outcome = Outcome(one, int(scores.argmax()), float(scores[one.suspect]))
         if one.role == "locate":
             region, trait = None, by_name[one.trait]
-            if trait.region is not None and outcome.predicted == one.suspect:
+            if trait.region is not None:
                 free, donor = outside(one.donor), fitted(given[one.donor], receiver.shape[:2])
                 region = narrowed(
                     trait.region if free is None else trait.region & free,
                     lambda part, donor=donor: paste(receiver, donor, part),  # type: ignore[misc]
-                    lambda some, c=one.suspect: score_if_won(ask(some), c),  # type: ignore[misc]
+                    lambda some, c=outcome.predicted: score_if_won(  # type: ignore[misc]
+                        ask(some), c
+                    ),
                 )
                 image = paste(receiver, donor, region)
             shown = thumbnail(image, THUMBNAIL, "WEBP", 80)
