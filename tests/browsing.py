@@ -44,14 +44,16 @@ def served(page, folder, models):
 
 
 def move_to(page, selector, row, column, size):
-    """Point at the middle of a pixel of a view."""
+    """Point at the middle of a pixel of a view, again if the view has moved meanwhile."""
     view = page.locator(f"{selector} .view").first
     view.scroll_into_view_if_needed()
-    box = view.bounding_box()
-    page.mouse.move(
-        box["x"] + box["width"] * (column + 0.5) / size[1],
-        box["y"] + box["height"] * (row + 0.5) / size[0],
-    )
+    box = None
+    while box != (box := view.bounding_box()):
+        page.mouse.move(
+            box["x"] + box["width"] * (column + 0.5) / size[1],
+            box["y"] + box["height"] * (row + 0.5) / size[0],
+        )
+        page.wait_for_timeout(50)
 
 
 def opened(page, address, id, **looks):

@@ -3,12 +3,13 @@
 import json
 import re
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from playwright.sync_api import TimeoutError as TookTooLong
 from playwright.sync_api import expect
 
 import mcrise
@@ -56,8 +57,12 @@ def numbers(page, selector):
 
 def assert_numbers_of(page, maps, row, column, pane="#stage", bars="#values"):
     """What the bars say is the record's, to the digits shown and a tenth of the margin."""
+    place = f"{maps.label}: row {row}, column {column}"
+    with suppress(TookTooLong):  # pointed at again: a sentence above may have come in between
+        move_to(page, pane, row, column, maps.image.shape)
+        page.locator(f"{bars} .head", has_text=place).wait_for(timeout=2_000)
     move_to(page, pane, row, column, maps.image.shape)
-    expect(page.locator(f"{bars} .head")).to_have_text(f"{maps.label}: row {row}, column {column}")
+    expect(page.locator(f"{bars} .head")).to_have_text(place)
     told = numbers(page, bars)
     assert set(told) == set(maps.names)
     for name, value, se in zip(
