@@ -16,10 +16,10 @@ from .._version import VERSION
 from ..batch.datasets import SPLIT, Example, open_dataset, sample, sample_of_each
 from ..batch.engine import RETRIES, BatchInput, BatchOptions, open_input, run, with_progress
 from ..batch.folder import FolderLock, claim_folder, write
-from ..batch.storage import Storage
-from ..batch.tables import check_packages
+from ..batch.storage import Storage, check_packages
 from ..batch.work import fill_names
 from ..batch.workers import TIMEOUT, WorkerPool
+from ..colors import BASICS
 from ..config import MAX_MASKS, TOLERANCE, FloatOrAuto, IntOrAuto, RunConfig
 from ..errors import McriseError
 from ..interpretation.claims import join
@@ -32,7 +32,6 @@ from .audit import Audit
 from .class_data import AuditInfo
 from .class_findings import FEWEST
 from .class_stats import make_stats, write_stats
-from .color_names import BASICS
 from .config import N_MASKS, AuditConfig, Pilots, choose_mask_prob
 from .schema import to_jsonable
 from .suspects import Suspect, find_suspects

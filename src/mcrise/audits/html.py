@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..batch.storage import Storage
-from ..batch.tables import Row
+from ..batch.storage import Row, Storage
 from ..maps import Maps
 from ..models.scores import UNITS
 from ..output.html import Panel, assets, data_url, draw_map, picture_url, render_page, scale_bar
 from ..output.plots import DIVERGING, Scale, scale_of
 from .background import OWN
-from .class_data import AuditInfo
+from .class_data import AuditInfo, class_maps
 from .class_findings import FEWEST
 from .class_stats import ALL, AuditStats, ClassStats, read_stats
-from .mean_maps import class_maps
 from .schema import reporting_damage
 from .stats import Estimate
 from .suspects import read_outcomes, rows_of
