@@ -26,8 +26,7 @@ from scipy.stats import rankdata
 
 from mcrise.audits.class_data import RASTER, ClassData
 from mcrise.audits.class_stats import make_stats, stats_of
-from mcrise.estimators import ESTIMATORS
-from mcrise.estimators.base import Sample
+from mcrise.estimators import ESTIMATORS, Sample
 from planted_audit import (
     ASKED,
     FILLS,

@@ -23,9 +23,8 @@ from calls import DATA
 from mcrise import load_model
 from mcrise.batch.datasets import open_dataset, sample
 from mcrise.batch.engine import BatchOptions, run
-from mcrise.batch.ray_workers import RayPool
 from mcrise.batch.storage import Storage
-from mcrise.batch.workers import ProcessPool, WorkerFactory, WorkerPool
+from mcrise.batch.workers import ProcessPool, RayPool, WorkerFactory, WorkerPool
 from mcrise.config import RunConfig
 from mcrise.studies.config import StudyConfig
 from mcrise.studies.results import TABLE, write_results

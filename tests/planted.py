@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 
-from mcrise.estimators import ESTIMATORS
-from mcrise.estimators.base import Sample
+from mcrise.estimators import ESTIMATORS, Sample
 from mcrise.masks import Masks, Plan, draw, enlargement
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from mcrise.audits.class_data import RASTER, AuditInfo, ClassData
-from mcrise.audits.color_names import BASICS
+from mcrise.colors import BASICS
 from mcrise.estimators.averages import contrast, group_count
 from mcrise.masks import CHUNK, Masks, Plan, draw, enlargement
 

@@ -9,9 +9,8 @@ from PIL import Image
 from mcrise.audits import tables
 from mcrise.audits.class_data import RASTER, STORED, ClassData
 from mcrise.audits.class_stats import make_stats, write_stats
-from mcrise.audits.color_names import BASICS
-from mcrise.batch.storage import Storage
-from mcrise.batch.tables import parquet
+from mcrise.batch.storage import Storage, parquet
+from mcrise.colors import BASICS
 
 FILLS = ("red", "green", "yellow")
 ZONES = ("lower right", "rim")

@@ -25,8 +25,8 @@ from mcrise.batch.storage import Storage
 from mcrise.batch.workers import ProcessPool, WorkerFactory, ending, inherited
 from mcrise.demo.signs import SIGNS
 from mcrise.masks import CHUNK
-from mcrise.output import progress
-from mcrise.output.progress import ProgressLog, ProgressState, duration
+from mcrise.output import terminal as progress
+from mcrise.output.terminal import ProgressLog, ProgressState, duration
 from planted import PatchModel, photo
 from study_runs import SMALL, make_images, make_study
 
@@ -319,7 +319,7 @@ def test_the_next_stage_has_a_speed_of_its_own(monkeypatch):
 @pytest.mark.slow
 def test_explain_without_a_terminal_says_how_far_it_is(sign):
     hurried = (
-        "import mcrise.output.progress as progress\n"
+        "import mcrise.output.terminal as progress\n"
         "progress.FIRST_LINE = progress.NEXT_LINE = 0.0\n"
         "from mcrise.cli import main; main()"
     )

@@ -17,8 +17,14 @@ from numpy.typing import NDArray
 
 from ._util.validation import MOST, check_labels
 from .errors import ExplanationError, InputError
-from .estimators import DEFAULT, EstimatorName, FittedEstimator, find_estimator
-from .estimators.base import NullThreshold, Sample
+from .estimators import (
+    DEFAULT,
+    EstimatorName,
+    FittedEstimator,
+    NullThreshold,
+    Sample,
+    find_estimator,
+)
 from .images import View
 from .maps import Maps, diagnose
 from .masks import CHUNK, Masks, Plan, draw

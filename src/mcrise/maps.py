@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .estimators.base import NullThreshold
+    from .estimators import NullThreshold
 
 
 STANDARD_ERRORS_95 = 1.96  # half of a 95% interval, which is what ± stands for everywhere

@@ -418,7 +418,7 @@ def watched(
     """A run with a bar, where one is wanted."""
     if not progress:
         return run
-    from .output.progress import ProgressState, show_progress, with_progress
+    from .output.terminal import ProgressState, show_progress, with_progress
 
     if what == "masks":
         return with_progress(run)

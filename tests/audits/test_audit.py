@@ -21,7 +21,6 @@ from audit_runs import GIVEN, command, files
 from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.audits import tables
 from mcrise.audits.api import audit, prepare
-from mcrise.audits.color_names import BASICS, LIGHTNESS, basic_colors, oklab, shades
 from mcrise.audits.config import AuditConfig
 from mcrise.audits.confirmation import ConfirmationTask
 from mcrise.audits.diff import compare_audits
@@ -41,6 +40,7 @@ from mcrise.batch.datasets import Example, sample_of_each
 from mcrise.batch.engine import BatchOptions
 from mcrise.batch.storage import Storage
 from mcrise.cli import cli
+from mcrise.colors import BASICS, LIGHTNESS, basic_colors, oklab, shades
 from mcrise.config import RunConfig
 from mcrise.explanation import Explanation
 from mcrise.images import Geometry, View, png

@@ -21,8 +21,7 @@ from mcrise.audits import html as audit_page
 from mcrise.audits import tables
 from mcrise.audits.class_stats import read_stats
 from mcrise.audits.html import render
-from mcrise.batch.storage import Storage
-from mcrise.batch.tables import parquet
+from mcrise.batch.storage import Storage, parquet
 from mcrise.models.model import Model
 from mcrise.output.html import digest
 from mcrise.server.app import create_app

@@ -19,12 +19,12 @@ from mcrise.audits.class_stats import (
     with_findings,
     write_stats,
 )
-from mcrise.audits.color_names import BASICS
 from mcrise.audits.confirmation import ConfirmationAnswer, half_of, regions_to_try
 from mcrise.audits.outliers import find_unlike
 from mcrise.audits.stats import Estimate
 from mcrise.audits.text import five_sentences, summary
 from mcrise.batch.storage import Storage
+from mcrise.colors import BASICS
 from mcrise.estimators.averages import centered, contrast
 from mcrise.masks import Plan
 from planted import estimated, every_mask

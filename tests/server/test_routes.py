@@ -31,7 +31,7 @@ from mcrise.audits.run_diff import compare_runs
 from mcrise.batch.storage import Storage
 from mcrise.cli.serve import load_models
 from mcrise.config import RunConfig
-from mcrise.estimators.base import NullThreshold
+from mcrise.estimators import NullThreshold
 from mcrise.images import Geometry
 from mcrise.models.model import Model
 from mcrise.output.web_maps import pack

@@ -2,10 +2,10 @@
 
 The flow, and the order in which to read:
 
-1. `config`, `zones`, `color_names`: what is asked, which places have names, which colors.
+1. `config`, `zones`: what is asked, and which places have names.
 2. `measure`: everything measured of one image, by a worker.
 3. `audit`, `tables`: which images are left, and what is kept of each.
-4. `class_data`: the arrays of one class, read back; `stats`: estimates with intervals.
+4. `class_data`: the arrays of one class, read back; its mean maps. `stats`: with intervals.
 5. `class_findings`: where a class depends on a color more than chance allows.
 6. `confirmation`: the same, painted in images that were not used to find it.
 7. `background`, `outliers`: painting all that lies outside; images unlike their class.

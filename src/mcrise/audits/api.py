@@ -14,13 +14,20 @@ import numpy as np
 
 from .._version import VERSION
 from ..batch.datasets import SPLIT, Example, open_dataset, sample, sample_of_each
-from ..batch.engine import RETRIES, BatchInput, BatchOptions, open_input, run, with_progress
+from ..batch.engine import (
+    BatchInput,
+    BatchOptions,
+    BatchSettings,
+    open_input,
+    run,
+    split_batch_settings,
+    with_progress,
+)
 from ..batch.folder import FolderLock, claim_folder, write
-from ..batch.storage import Storage
-from ..batch.tables import check_packages
-from ..batch.work import fill_names
-from ..batch.workers import TIMEOUT, WorkerPool
-from ..config import MAX_MASKS, TOLERANCE, FloatOrAuto, IntOrAuto, RunConfig
+from ..batch.storage import Storage, check_packages
+from ..batch.workers import WorkerPool
+from ..colors import BASICS
+from ..config import RunConfig
 from ..errors import McriseError
 from ..interpretation.claims import join
 from ..model_calls import same_model
@@ -32,7 +39,6 @@ from .audit import Audit
 from .class_data import AuditInfo
 from .class_findings import FEWEST
 from .class_stats import make_stats, write_stats
-from .color_names import BASICS
 from .config import N_MASKS, AuditConfig, Pilots, choose_mask_prob
 from .schema import to_jsonable
 from .suspects import Suspect, find_suspects
@@ -158,28 +164,13 @@ def audit(
     out: Path | str,
     images: int | None = None,
     per_class: int | None = None,
-    n_masks: IntOrAuto = N_MASKS,
-    tolerance: float = TOLERANCE,
-    max_masks: int = MAX_MASKS,
-    seed: int = 0,
     split: str = SPLIT,
     group: str | None = None,
     masks: Path | str | None = None,
     zones: str = DEFAULT,
-    fills: str | Sequence[str] = "rgbwk",
-    grid: int | tuple[int, int] = (8, 8),
-    mask_prob: FloatOrAuto = "auto",
-    batch_size: int = 32,
     keep_runs: bool = False,
-    workers: int | None = None,
-    ray: str | None = None,
-    timeout: float = TIMEOUT,
-    retries: int = RETRIES,
-    keep_going: bool = False,
-    retry_failed: bool = False,
-    overwrite: bool = False,
     progress: bool = False,
-    **settings: Unpack[ModelSettings],
+    **settings: Unpack[BatchSettings],
 ) -> AuditResult:
     """Find out on which colors, and where, a model depends over many images, class by class.
 
@@ -189,30 +180,27 @@ def audit(
     each class. The results go to the folder `out`: an audit that was killed there goes on, and of
     one that is finished only figures and pages are made again.
 
-    Each image is measured by `n_masks` masks of its own, and all with one `mask_prob`, so that
-    means over images compare like with like: "auto" chooses it on eight of them. `zones` are parts
-    of the images whose share in the effect is told (`thirds`, `rim`, or `corner=0.7:0.7:1:1`); the
-    boxes and masks of a collection are zones by themselves, `masks` being a folder of pictures
-    named like the images. `group` names the column of a CSV file that says which images belong
-    together, as frames of one track do; intervals respect it.
+    `zones` are parts of the images whose share in the effect is told (`thirds`, `rim`, or
+    `corner=0.7:0.7:1:1`); the boxes and masks of a collection are zones by themselves, `masks`
+    being a folder of pictures named like the images. `group` names the column of a CSV file that
+    says which images belong together, as frames of one track do; intervals respect it.
+    `keep_runs` keeps the run of each image. `settings` are all keywords of `load_model`, and
+    these:
 
-    Tasks that fail are tried `retries` times more. Then they end the audit; with `keep_going` the
-    image is left out and listed in `failed.parquet`. `keep_runs` keeps the run of each.
+    fills, colors, grid, seed, tolerance, max_masks, batch_size : as for `explain`
+    n_masks : masks of an image, 128 by default, or "auto"
+    mask_prob : one for all images, so that means over them compare like with like; "auto", the
+        default, chooses it on eight of them
+    workers, ray, timeout, retries, retry_failed, overwrite : as for `run_study`
+    keep_going : a task that fails after all its tries ends the audit; with this the image is left
+        out and listed in `failed.parquet`
     """
-    run_config = RunConfig(
-        fills=fill_names(fills),
-        grid=(grid, grid) if isinstance(grid, int) else grid,
-        mask_prob=mask_prob,
-        seed=seed,
-        n_masks=n_masks,
-        tolerance=tolerance,
-        max_masks=max_masks,
-        batch_size=batch_size,
-    )
-    options = BatchOptions(workers, ray, timeout, retries, keep_going, retry_failed, overwrite)
+    own = ("out", "images", "per_class", "split", "group", "masks", "zones", "keep_runs")
+    run_config, options, about_model = split_batch_settings(settings, "audit", own, n_masks=N_MASKS)
     return prepare(
         data, model, run_config, options, out=out, images=images, per_class=per_class,
-        split=split, group=group, masks=masks, zones=zones, keep_runs=keep_runs, **settings,
+        split=split, group=group, masks=masks, zones=zones, keep_runs=keep_runs,
+        **about_model,
     ).run(progress)  # fmt: skip
 
 

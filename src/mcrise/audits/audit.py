@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from ..batch.datasets import Example
 from ..batch.engine import Batch
 from ..batch.folder import FolderLock, damaged, json_line, write
-from ..batch.storage import Storage, read_all
-from ..batch.tables import Row, in_parts, parquet
+from ..batch.storage import Row, Storage, in_parts, parquet, read_all
 from ..batch.work import Failure
 from . import tables
 from .confirmation import regions_to_try

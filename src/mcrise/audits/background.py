@@ -15,10 +15,10 @@ import numpy as np
 
 from .._util.array_eq import ArrayEq
 from .._util.validation import text
+from ..colors import BASICS, basic_colors
 from ..interpretation.claims import sentence_case
 from .class_data import AuditInfo, BoolArray, ClassData, FloatArray, IntArray
 from .class_findings import MOSTLY, ClassFinding, moving, names, size
-from .color_names import BASICS, basic_colors
 from .confirmation import ends_of, half_of
 from .stats import Estimate, mean, share
 from .zones import OUTER

@@ -12,6 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.array_eq import ArrayEq
+from ..fills import Fill, Solid
+from ..fills import parse as parse_fills
+from ..maps import Maps
+from ..models.scores import UNITS
 
 RASTER = 32  # rows and columns: relative places, on which maps of pictures of any size compare
 
@@ -168,3 +172,42 @@ STORED: dict[str, Column] = {
     for name, hint in get_type_hints(ClassData, include_extras=True).items()
     for column in getattr(hint, "__metadata__", ())
 }
+
+
+GRAY = (128, 128, 128)
+
+
+def audit_fills(info: AuditInfo) -> tuple[Fill, ...]:
+    """The fills of an audit, whose folder may come from anybody: no file is opened for a name.
+
+    A picture is shown as gray.
+    """
+    return tuple(
+        Solid(GRAY, label=name) if "picture" in name.lower() else parse_fills(name)[0]
+        for name in info.fills
+    )
+
+
+def class_maps(
+    values: NDArray[np.float32],
+    error: NDArray[np.float32],
+    image: NDArray[np.uint8],
+    info: AuditInfo,
+    target: int,
+    label: str,
+    n_images: int,
+    beyond: BoolArray | None,
+) -> Maps:
+    """Values and errors (K, R, R) over a mean image (R, R, 3), and where they exceed chance."""
+    return Maps(
+        values=values,
+        se=error,
+        fills=audit_fills(info),
+        target=target,
+        label=label,
+        estimator="centered",
+        n_masks=n_images * info.n_masks if isinstance(info.n_masks, int) else 0,
+        unit=f"change of {UNITS[info.kind]}",
+        image=image,
+        beyond=beyond,
+    )

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from .._util.array_eq import ArrayEq
 from .._util.validation import number as float_of
 from .._util.validation import text
+from ..colors import BASICS, basic_colors
 from ..interpretation.claims import join, sentence_case
 from ..interpretation.regions import MINOR, find_regions, place_of
 from .class_data import AuditInfo, BoolArray, ClassData, FloatArray, IntArray
-from .color_names import BASICS, basic_colors
 from .schema import region_of
 from .stats import FLOATS, Estimate, bonferroni, count, largest_by_flips, mean, z_maps
 

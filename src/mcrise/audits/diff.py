@@ -17,7 +17,7 @@ from ..batch.storage import Storage
 from ..errors import InputError
 from ..interpretation.claims import join
 from ..maps import Maps
-from .class_data import AuditInfo, BoolArray, ClassData, FloatArray
+from .class_data import AuditInfo, BoolArray, ClassData, FloatArray, class_maps
 from .class_findings import (
     Candidate,
     ClassFinding,
@@ -29,7 +29,6 @@ from .class_findings import (
 )
 from .class_stats import AuditStats, joined, read_stats, without_maps
 from .confirmation import SAME
-from .mean_maps import class_maps
 from .paired_stats import Change, accuracy, flips_change, mean_change, rate, share_change
 from .schema import reporting_damage, to_jsonable, unfinished_error
 from .stats import bonferroni, mean_maps, threshold, z_maps

@@ -15,19 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ..batch.storage import Storage
-from ..batch.tables import Row
+from ..batch.storage import Row, Storage
+from ..colors import BASICS
 from ..images import unit_float, whole_pixels
 from ..maps import Maps
 from ..models.scores import UNITS
 from ..output.html import Panel, assets, data_url, draw_map, picture_url, render_page, scale_bar
 from ..output.plots import DIVERGING, Scale, scale_of
 from .background import OWN
-from .class_data import AuditInfo
+from .class_data import AuditInfo, class_maps
 from .class_findings import FEWEST
 from .class_stats import ALL, AuditStats, ClassStats, read_stats
-from .color_names import BASICS
-from .mean_maps import class_maps
 from .measure import OTHER_LIGHTS
 from .schema import reporting_damage
 from .stats import Estimate

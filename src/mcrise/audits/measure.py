@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .._util.array_eq import ArrayEq
 from ..batch.datasets import Example
 from ..batch.work import read_image
+from ..colors import BASICS, basic_colors
 from ..config import RunConfig
 from ..estimators.averages import centered, contrast, sums_at
 from ..estimators.lattice import raster_of
@@ -34,7 +35,6 @@ from ..masks import Masks
 from ..models.model import Model
 from ..sampling import last, run
 from .class_data import RASTER
-from .color_names import BASICS, basic_colors
 from .confirmation import ConfirmationTask
 from .transplants import N_RUNNERS_UP, Transplant, as_given
 from .zones import Zone, box_share, mask_share, onto_raster, outer_part, zone_shares

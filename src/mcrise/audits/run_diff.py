@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from .._util.array_eq import ArrayEq
 from ..errors import InputError
-from ..estimators import DEFAULT
-from ..estimators.base import NullThreshold
+from ..estimators import DEFAULT, NullThreshold
 from ..explanation import Explanation, Target
 from ..interpretation.claims import join
 from ..interpretation.regions import interpret

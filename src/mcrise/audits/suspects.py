@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from .._util.array_eq import ArrayEq
 from .._util.validation import number, text, texts, whole
-from ..batch.storage import Storage
-from ..batch.tables import Row
+from ..batch.storage import Row, Storage
+from ..colors import BASICS, basic_colors
 from ..interpretation.claims import join, sentence_case
 from ..interpretation.regions import place_of
 from .class_data import AuditInfo, BoolArray
-from .color_names import BASICS, basic_colors
 from .confirmation import half_of
 from .schema import region_of
 from .stats import Estimate, crossed_share

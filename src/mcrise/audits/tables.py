@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._util import validation
-from ..batch.storage import Storage
-from ..batch.tables import Row, read_parquet
+from ..batch.storage import Row, Storage, read_parquet
 from ..errors import InputError
 from ..masks import MOST_CELLS
 from ..models.scores import LARGEST, check_kind

@@ -23,7 +23,7 @@ from ..errors import InputError, ModelError
 from ..models import ModelSettings, load_model
 from ..models.model import Model
 from ..models.settings import check_keywords
-from ..output.progress import ProgressState, show_progress
+from ..output.terminal import ProgressState, show_progress
 from .datasets import Example, truth_of
 from .folder import STATUS, FolderLock, json_line, write
 from .storage import Storage
@@ -34,6 +34,7 @@ from .workers import (
     Assignment,
     InlinePool,
     ProcessPool,
+    RayPool,
     WorkerDied,
     WorkerFactory,
     WorkerPool,
@@ -332,8 +333,6 @@ class BatchInput:
         factory = WorkerFactory(self.spec, self.settings, config, self.model.identity)
         if options.ray is None:
             return ProcessPool(factory, options.workers or n_cores(), options.timeout)
-        from .ray_workers import RayPool
-
         return RayPool(factory, options.ray or None, options.workers, options.timeout)
 
 

@@ -10,7 +10,7 @@ from ..demo.signs import SIGNS
 from ..explanation import TRIALS, Explanation
 from ..images import png
 from ..models import load_model
-from ..output.progress import with_progress
+from ..output.terminal import with_progress
 from ..sampling import iter_explain, last, with_trials
 from .options import Command, option
 from .output import echo

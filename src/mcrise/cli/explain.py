@@ -16,9 +16,8 @@ from ..inspection import speed_of
 from ..interpretation.claims import join
 from ..models import load_model
 from ..models.model import Model
-from ..output.progress import with_progress
 from ..output.run_folder import EXPLANATION, MAPS, Drawing, RunFolder, folder_of
-from ..output.terminal import print_lines
+from ..output.terminal import print_lines, with_progress
 from ..sampling import FIRST_LOOK, grow, last, run, trial_budget, watched, with_trials
 from .options import (
     MODEL_HELP,

@@ -24,7 +24,7 @@ goes out, and `estimate` makes one of sums by a formula such as `contrast`.
     HALF = Estimator("half", prepare=Half)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -33,10 +33,10 @@ from numpy.typing import NDArray
 
 from .._util import plugins
 from ..errors import InputError, PluginError
+from ..masks import Masks, Plan
 from ..models.scores import UNITS
 from .averages import Formula, centered, contrast, debiased, estimate, rise
-from .base import Estimate, NullThreshold, Sample, TargetScores
-from .significance import significance_limit
+from .significance import TINIEST, significance_limit
 
 __all__ = [
     "DEFAULT",
@@ -61,6 +61,62 @@ __all__ = [
 EstimatorName = Literal["rise", "debiased", "paper", "centered", "smooth"]
 DEFAULT: EstimatorName = "smooth"  # docs/results.md says why
 GROUP = "mcrise.estimators"  # of entry points
+
+
+@dataclass(frozen=True, eq=False)
+class TargetScores:
+    """The scores that one set of maps is of: of a class, or of one class less another."""
+
+    scores: NDArray[np.float64]  # (N,)
+    low: float | None  # they range from here to one; None: they may be anything
+
+    @property
+    def least(self) -> float:
+        """What a change of score must exceed to be more than rounding."""
+        return TINIEST * (1.0 if self.low is not None else float(np.ptp(self.scores)))
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The masks of a run, and the scores of all classes under them."""
+
+    plan: Plan
+    masks: Masks
+    chunks: Sequence[NDArray[np.float32]]  # (64, C) each, in the order of the masks
+    kind: str  # of score
+
+    def table(self) -> NDArray[np.float32]:
+        """All scores: (N, C)."""
+        return np.concatenate(self.chunks)
+
+    def scores_of(self, target: int) -> NDArray[np.float64]:
+        """(N,)."""
+        return np.concatenate([chunk[:, target] for chunk in self.chunks]).astype(np.float64)
+
+    def column(self, target: int, against: int | None = None) -> TargetScores:
+        """The scores of a class, less those of another where one is given."""
+        scores = self.scores_of(target)
+        if against is not None:
+            scores = scores - self.scores_of(against)
+        lowest = 0.0 if against is None else -1.0
+        return TargetScores(scores, None if self.kind == "any" else lowest)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What an estimator makes of a column."""
+
+    values: NDArray[np.float32]  # (K, H, W), or (1, H, W) of one map over all fills
+    se: NDArray[np.float32]  # the same
+    notes: tuple[str, ...] = ()  # what to know of them
+
+
+@dataclass(frozen=True, eq=False)
+class NullThreshold:
+    """What must be exceeded to count, and what by: a map's values in units of score."""
+
+    limit: float
+    values: NDArray[np.float32]  # (K, H, W)
 
 
 class FittedEstimator(Protocol):

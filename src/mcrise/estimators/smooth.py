@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from .._util.threads import one_thread
 from ..masks import Masks, Plan, enlargement_at
+from . import Estimate, NullThreshold, Sample, TargetScores
 from .averages import blur, centers, contrast, impulses, impulses_at
-from .base import Estimate, NullThreshold, Sample, TargetScores
 from .lattice import Line, Raster, raster_of
 from .significance import CONFIDENCE, N_SHUFFLES, significance_limit
 

@@ -8,8 +8,7 @@ could show (`estimators.significance`).
 - `html`: the report of runs and what a notebook shows, from `templates/` (jinja2, always escaped).
 - `web_maps`: maps as the small binary format that the browser reads.
 - `run_folder`: the files of one run: run.npz, pictures, summary.json; resuming and checkpoints.
-- `progress`: a bar in a terminal, lines in a log, nothing in a library.
-- `terminal`: findings with color swatches.
+- `terminal`: findings with color swatches; progress as a bar, or as lines in a log.
 
 matplotlib, jinja2 and rich are imported by the one file that needs each.
 """

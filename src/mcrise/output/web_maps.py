@@ -9,7 +9,7 @@ import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.base import NullThreshold
+from ..estimators import NullThreshold
 from ..fills import Fill
 from ..interpretation.findings import Findings
 from ..maps import Maps

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..audits.zones import NINTHS
 from ..errors import InputError
-from ..estimators.base import NullThreshold
+from ..estimators import NullThreshold
 from ..explanation import Explanation
 from ..images import View
 from ..maps import Maps

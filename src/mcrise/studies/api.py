@@ -15,8 +15,7 @@ from ..batch.engine import (
     with_progress,
 )
 from ..batch.folder import FolderLock
-from ..batch.storage import Storage
-from ..batch.tables import check_packages, read_parquet
+from ..batch.storage import Storage, check_packages, read_parquet
 from ..estimators import DEFAULT
 from ..metrics import STEP
 from ..model_calls import same_model

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from .._version import VERSION
 from ..batch.folder import write
-from ..batch.storage import Storage
-from ..batch.tables import parquet
+from ..batch.storage import Storage, parquet
 from ..images import open_picture
 from ..metrics import METRICS, Metric
 from .config import SHOWN

@@ -10,9 +10,9 @@ from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
+from ...audits.class_data import audit_fills
 from ...audits.class_stats import FILE, read_stats
 from ...audits.html import POLICY, anchor, render
-from ...audits.mean_maps import audit_fills
 from ...audits.schema import reporting_damage, to_jsonable
 from ...audits.tables import NOTE, read_asked, read_names
 from ...batch.storage import Storage
