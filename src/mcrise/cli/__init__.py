@@ -14,7 +14,7 @@ import click
 
 from .._version import VERSION
 from ..errors import InputError, McriseError
-from .output import as_options, echo, echo_text, install_encoding_fallback, sentence
+from .output import echo, echo_text, install_encoding_fallback, sentence
 
 # The command draws files only, and matplotlib refuses to be imported at all where this names a
 # backend that it does not have.
@@ -89,6 +89,8 @@ def main() -> None:
         readable(error).show()
         sys.exit(error.exit_code)
     except McriseError as error:
+        from ..models.settings import as_options  # not where only --help is asked for
+
         complain(as_options(str(error)))
         for note in getattr(error, "__notes__", []):  # all that a framework had to say
             echo_text(indent(as_options(note), "  "), err=True)

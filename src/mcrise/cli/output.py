@@ -9,7 +9,6 @@ ASCII only, click writes UTF-8, since that is what such terminals mostly are.)
 import codecs
 import io
 import json
-import re
 import sys
 from typing import Any
 
@@ -46,24 +45,6 @@ def sentence(text: str) -> str:
     """
     text = one_line(text)
     return text if len(text) <= MOST else f"{text[: MOST // 2]} … {text[-(MOST // 2) :]}"
-
-
-def as_options(text: str) -> str:
-    """A sentence that names keywords of Python, with the options of the command instead.
-
-    `softmax=True` becomes `--softmax`, `size=(224, 224)` becomes `--size 224x224`.
-    """
-
-    from ..models import ModelSettings  # not where only --help is asked for
-
-    keyword = rf'\b({"|".join(ModelSettings.__annotations__)})=(True|"[^"]*"|\([^)]*\)|[\d.]+)'
-
-    def option(found: re.Match[str]) -> str:
-        name, value = found[1].replace("_", "-"), found[2].strip('"()')
-        words = "" if value == "True" else f" {value.replace(', ', 'x' if name == 'size' else ',')}"
-        return f"--{name}{words}"
-
-    return re.sub(keyword, option, text)
 
 
 def install_encoding_fallback() -> None:

@@ -308,3 +308,18 @@ def file_digest(path: Path) -> str:
     """What identifies a model file: a digest of its bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def as_options(text: str) -> str:
+    """A sentence that names keywords of Python, with the options of the command instead.
+
+    `softmax=True` becomes `--softmax`, `size=(224, 224)` becomes `--size 224x224`.
+    """
+    keyword = rf'\b({"|".join(ModelSettings.__annotations__)})=(True|"[^"]*"|\([^)]*\)|[\d.]+)'
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found[1].replace("_", "-"), found[2].strip('"()')
+        words = "" if value == "True" else f" {value.replace(', ', 'x' if name == 'size' else ',')}"
+        return f"--{name}{words}"
+
+    return re.sub(keyword, option, text)

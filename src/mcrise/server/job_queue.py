@@ -24,6 +24,7 @@ from ..explanation import Explanation
 from ..explanation_file import CHECKPOINT_SECONDS, RunFile, load
 from ..images import View, png
 from ..models.model import Model
+from ..models.settings import as_options
 from ..sampling import iter_explain, last, run
 from .image_decoder import DECODER
 from .models import NotServed, ServedModels
@@ -299,7 +300,7 @@ class JobQueue:
                     draw(self.explanation(job.id), job.job_request)
                     reached = True
         except McriseError as error:
-            job.state, job.note = "failed", safe_str(error)
+            job.state, job.note = "failed", as_options(safe_str(error))  # as the server was started
         except BaseException as error:  # a job must not take the worker with it
             job.state, job.note = "failed", f"{type(error).__name__}: {safe_str(error)}"
         with self.changed:
