@@ -158,7 +158,7 @@ def main():
     for name in MODULES:
         print(f"| {name} | {tried[name]} | {killed[name]} |")
     share = killed.total() / max(1, tried.total())
-    print(f"| all | {tried.total()} | {killed.total()} ({100 * share:.0f} %) |")
+    print(f"| all | {tried.total()} | {killed.total()} ({100 * share:.0f}%) |")
     sys.exit(0 if share >= 0.85 else 1)
 
 

@@ -6,7 +6,7 @@
 Judged from outside, by paint of its own on images of the collection that the audit has not seen:
 each confirmed place is painted in up to 20 of them, with hard edges, and so are 20 patches of the
 same shape at places drawn at random that share little with any finding of the class. A finding
-holds if the score moves as was said, with a 95 % interval over images; a patch does as much if it
+holds if the score moves as was said, with a 95% interval over images; a patch does as much if it
 moves the score as far.
 Findings of what lies outside of the object are judged on the whole rim or background alone.
 """

@@ -35,7 +35,7 @@ def noise_record(seed: int, n_masks: int, n_classes: int) -> Explanation:
 
 
 def difference_coverage(n_masks: int, n_seeds: int, n_long: int) -> dict[str, float]:
-    """How often nominal 95 % intervals of a difference hold the value of a long run."""
+    """How often nominal 95% intervals of a difference hold the value of a long run."""
     model, sign = load_model("demo"), washed_out_priority_road()
     long = explain(sign, model, n_masks=n_long, mask_prob=0.15, seed=99)
     pair = long.resolve("priority road"), long.resolve("no vehicles")

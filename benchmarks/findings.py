@@ -59,7 +59,7 @@ class Counts:
             if some[0]:
                 means.append(some[1] / some[0])
         low, high = np.percentile(means, [2.5, 97.5])
-        return f"{100 * hits / judged:.0f} % of {judged:.0f} [{100 * low:.0f}, {100 * high:.0f}]"
+        return f"{100 * hits / judged:.0f}% of {judged:.0f} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
 # ---- the judge's own painting

@@ -124,7 +124,7 @@ async def look(browser: Browser, address: str, places: dict[str, str]) -> list[d
         for scheme in ("light", "dark") for width in WIDTHS
     ]  # fmt: skip
     kinds += [
-        {"name": "zoom-200", "width": 640, "scheme": "light", "factor": 2},  # 1280 at 200 %
+        {"name": "zoom-200", "width": 640, "scheme": "light", "factor": 2},  # 1280 at 200%
         {"name": "forced", "width": 1280, "scheme": "dark", "forced": "active"},
     ]
     script = axe()

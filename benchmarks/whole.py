@@ -59,12 +59,12 @@ Counts = dict[str, tuple[int, int]]  # what was judged of one image -> (how many
 
 
 def matters(before: float, after: Any) -> Any:
-    """Whether a score has changed by 15 % and 0.03."""
+    """Whether a score has changed by 15% and 0.03."""
     return np.abs(after - before) >= max(PART * before, LEAST_CHANGE)
 
 
 def rises(before: float, after: Any) -> Any:
-    """Whether a score has risen by 15 % and 0.065."""
+    """Whether a score has risen by 15% and 0.065."""
     return after - before >= max(PART * before, LEAST_RISE)
 
 
@@ -360,7 +360,7 @@ def judge_way(answers: Answers, image: Image, model: Model, pixels: Pixels) -> d
 
 
 def share(images: Sequence[Counts], name: str) -> str:
-    """`94 % of 80 [88, 98]`, the interval over images."""
+    """`94% of 80 [88, 98]`, the interval over images."""
     rows = np.array([image.get(name, (0, 0)) for image in images], float).reshape(-1, 2)
     judged, hits = rows.sum(axis=0)
     if not judged:

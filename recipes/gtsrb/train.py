@@ -54,7 +54,7 @@ class Preset:
         ]
 
     def pace(self, progress: float, epoch: int) -> dict[str, float]:
-        """Learning rate and momentum at a share of a cycle: up for 30 % of it, then down."""
+        """Learning rate and momentum at a share of a cycle: up for 30% of it, then down."""
         if self.steps:
             return {"lr": self.peak_rate * 0.1 ** (epoch // 30), "momentum": 0.9}
         turn = 0.3

@@ -42,7 +42,7 @@ def main() -> None:
     out = args.out / f"{args.seed}"
     rows = [audit_kind(name, out, args.twins, args.seed, args.n_masks) for name in names]
     learned = [row for row in rows if row["learned"] >= 0.2]
-    print(f"\n{len(learned)} of {len(rows)} networks use their cue (20 % or more become the class)")
+    print(f"\n{len(learned)} of {len(rows)} networks use their cue (20% or more become the class)")
     for what in ("first", "says"):
         print(f"{what}: {sum(row[what] for row in learned)} of {len(learned)}")
     n_audits = len(rows) * len(args.twins)

@@ -57,7 +57,7 @@ def dominant(image: NDArray[Any], n_colors: int) -> list[Rgb]:
 # domain; Matplotlib ships it): some 480 of its shades are named after one basic color, as `dusty
 # blue` is. A pixel is called what the nearest of them is, in Oklab (B. Ottosson, 2020), where
 # equal steps look about equal; lightness counts half, since names follow hues. Left out in turn,
-# 96 % of these shades are called what people call them.
+# 96% of these shades are called what people call them.
 
 WORDS = {  # of the survey, for each name
     "black": ("black",),

@@ -94,7 +94,7 @@ class Maps(ArrayEq):
 
     @property
     def half_width_95(self) -> float:
-        """Standard errors in half of a 95 % interval: more where few masks tell how large one is.
+        """Standard errors in half of a 95% interval: more where few masks tell how large one is.
 
         Those of `smooth` are not told by groups, but with few masks they are too small as well.
         """

@@ -137,7 +137,7 @@ class Curve(ArrayEq):
     def line(self) -> str:
         return (
             f"{self.metric.title} {self.area:.4f} ({self.metric.direction}; "
-            f"{100 * self.step:g} % of the pixels a step, fill: {self.fill})"
+            f"{100 * self.step:g}% of the pixels a step, fill: {self.fill})"
         )
 
     def to_json(self) -> dict[str, Any]:

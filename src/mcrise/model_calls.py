@@ -119,7 +119,7 @@ def largest_batch(model: Model, view: View) -> int:
 
 
 def fastest_batch(model: Model, explanation: Explanation, canvas: Canvas, most: int) -> int:
-    """The smallest batch that is within 5 % of the fastest per image, tried on painted images."""
+    """The smallest batch that is within 5% of the fastest per image, tried on painted images."""
     plan = explanation.plan
     images = paint(plan, canvas, draw(plan, 0)[:most], canvas.batch(most))
     per_image = {}

@@ -46,7 +46,7 @@ class IgnoreResult:
     """What painting the zone does to the score, so far."""
 
     mean: float  # largest change by any of the colors, on average over the images painted
-    low: float  # 95 % interval of the mean over all images
+    low: float  # 95% interval of the mean over all images
     high: float
     n_images: int  # painted
     n_given: int
@@ -54,10 +54,10 @@ class IgnoreResult:
     worst: str = ""  # the image that changed most, and how
 
     def line(self, zone: str, at_most: float) -> str:
-        """`Changing the rim moves the score by 0.31 on average (0.12 to 0.48 at 95 %), ...`"""
+        """`Changing the rim moves the score by 0.31 on average (0.12 to 0.48 at 95%), ...`"""
         return (
             f"Changing {zone} moves the score by {self.mean:.3f} on average ({self.low:.3f} to "
-            f"{self.high:.3f} at 95 %, {self.n_images} of {self.n_given} images), and at most "
+            f"{self.high:.3f} at 95%, {self.n_images} of {self.n_given} images), and at most "
             f"{at_most:g} is allowed; most of all {self.worst}."
         )
 

@@ -298,7 +298,7 @@ def test_a_sticker_is_the_first_finding_by_place_and_own_color():
     assert first.fills == (0, 1, 2, 3, 4)
     assert first.effect.value == pytest.approx(-0.35, abs=0.01)
     assert (first.region == region).mean() > 0.99
-    assert "yellow in 83 % of the images" in first.sentence
+    assert "yellow in 83% of the images" in first.sentence
 
 
 def test_eleven_images_are_too_few_and_it_says_how_many_are_needed():
@@ -408,7 +408,7 @@ def test_a_patch_like_any_other_is_hardly_ever_confirmed():
             for one in to_try
         }
         confirmed += confirm(looks, to_try, answers).verdict == "confirmed"
-    assert confirmed <= 10  # 5 %
+    assert confirmed <= 10  # 5%
 
 
 def test_what_raises_a_score_that_is_at_the_top_has_no_room():
@@ -496,7 +496,7 @@ def test_a_background_that_decides_is_a_finding_though_no_part_of_it_is():
     assert stop.background.flipped["green"].value == 0
     assert stop.background.flip_rate.value == 1  # some color does
     told = five_sentences(ASKED, make_stats(ASKED, [looks], {}))
-    assert "in the color that does most (red) it changes 100 % [86, 100] of decisions" in told[2]
+    assert "in the color that does most (red) it changes 100% [86, 100] of decisions" in told[2]
 
 
 def test_what_its_mean_color_changes_too_is_not_its_color_alone():
@@ -701,7 +701,7 @@ def test_all_figures_begin_with_five_sentences(planted, noise):
     lines = lines[lines.index("## All figures") :]
     assert [line[:3] for line in lines[2:7]] == ["1. ", "2. ", "3. ", "4. ", "5. "]
     assert all(line.endswith(".") for line in lines[2:7])
-    assert "right on 100 % [93, 100] of 48 images" in lines[2]
+    assert "right on 100% [93, 100] of 48 images" in lines[2]
     assert "most in 'stop'" in lines[3]
     assert "outside of the object (48 images)" in lines[4]
     assert "2 findings in 1 of 2 classes exceed chance" in lines[5]
@@ -730,7 +730,7 @@ def test_sentences_are_true_of_an_audit_that_has_nothing_to_show():
 def test_sentences_are_true_of_one_image():
     figures = make_stats(ASKED, [make_looks(patch_maps(corner(), [-0.1] * 5, n=1))])
     told = five_sentences(ASKED, figures)
-    assert told[0].startswith("The model is right on 100 % [3, 100] of 1 image")
+    assert told[0].startswith("The model is right on 100% [3, 100] of 1 image")
     assert told[4].startswith("No class has enough images to look for outliers")
     assert (
         told[3]
@@ -743,7 +743,7 @@ def test_a_model_that_depends_on_nothing_was_painted_outside_all_the_same():
     looks = replace(outside([0.0] * 5), presence_energy=np.zeros(24), color_energy=np.zeros(24))
     told = five_sentences(ASKED, make_stats(ASKED, [looks]))[2]
     assert told.startswith("Painted over whole in the color that does most (")
-    assert ") what lies outside of the object changes 0 % [0, 14] of decisions" in told
+    assert ") what lies outside of the object changes 0% [0, 14] of decisions" in told
 
 
 def test_labels_mark_nothing_up_in_the_summary():
@@ -767,12 +767,12 @@ def test_a_place_that_does_as_much_comes_before_all_of_what_lies_outside():
 def test_a_confirmed_finding_heads_the_fourth_sentence():
     found = tried(-0.4, 0.0, flips=True).findings[0]
     assert found.sentence.startswith(
-        "The lower right part (5 % of the image): under masks painting "
+        "The lower right part (5% of the image): under masks painting "
     )
     assert "Confirmed: painted " in found.sentence
     told = "where the other half of the images shows it (24 images), the score falls by 0.39 [0."
     assert told in found.sentence
-    assert found.sentence.endswith("; 100 % of decisions change.")
+    assert found.sentence.endswith("; 100% of decisions change.")
 
 
 def test_figures_know_what_they_exclude():

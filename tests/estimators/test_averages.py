@@ -199,7 +199,7 @@ def test_with_a_single_fill_debiased_rise_is_minus_the_map_of_the_fill(mask_prob
 
 @pytest.mark.slow
 def test_standard_errors_cover_what_they_should():
-    """Against the long run of the same model: two standard errors in about 95 % of pixels."""
+    """Against the long run of the same model: two standard errors in about 95% of pixels."""
     image, model = photo(24, 24), PatchModel(slice(6, 14), slice(6, 14))
     long = mcrise.explain(image, model, n_masks=64 * 1024, grid=(4, 4), seed=1)
     for name in ("rise", "debiased", "paper", "centered"):

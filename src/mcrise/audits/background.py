@@ -188,12 +188,12 @@ def background_sentence(finding: ClassFinding, info: AuditInfo) -> str:
     change, control, flipped = finding.change, finding.control, finding.flipped
     assert change is not None
     assert flipped is not None
-    own = f", {finding.own} in {100 * finding.own_share:.0f} % of the images" if finding.own else ""
+    own = f", {finding.own} in {100 * finding.own_share:.0f}% of the images" if finding.own else ""
     told = (
-        f"{sentence_case(finding.place)} ({100 * finding.region.mean():.0f} % of the image{own}): "
+        f"{sentence_case(finding.place)} ({100 * finding.region.mean():.0f}% of the image{own}): "
         f"painted {names(info, finding.painted)}, {info.label(finding.target)!r} "
         f"{'rises' if change.value > 0 else 'falls'} by {size(change)} ({change.n} images, the "
-        f"color chosen on others); {100 * flipped.value:.0f} % of decisions change"
+        f"color chosen on others); {100 * flipped.value:.0f}% of decisions change"
     )
     if control:
         told += f". Painted in {OWN} it changes by {control.value:+.2g}: "

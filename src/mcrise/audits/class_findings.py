@@ -221,11 +221,11 @@ def finding_sentence(finding: ClassFinding, info: AuditInfo) -> str:
     """What a class depends on at a place, and what came of trying it."""
     label, share_ = repr(info.label(finding.target)), 100 * finding.region.mean()
     verb = "raises" if finding.sign > 0 else "lowers"
-    own = f", {finding.own} in {100 * finding.own_share:.0f} % of the images" if finding.own else ""
+    own = f", {finding.own} in {100 * finding.own_share:.0f}% of the images" if finding.own else ""
     opposed = moving(finding.effects, finding.fill, -finding.sign)
     but = f", {names(info, opposed)} {'lowers' if finding.sign > 0 else 'raises'} it"
     return (
-        f"{sentence_case(finding.place)} ({share_:.0f} % of the image{own}): under masks painting "
+        f"{sentence_case(finding.place)} ({share_:.0f}% of the image{own}): under masks painting "
         f"it {names(info, finding.fills)} {verb} {label} by {size(finding.effect)} "
         f"({finding.effect.n} images){but * bool(opposed)}. {trial_sentence(finding, info)}"
     )
@@ -245,7 +245,7 @@ def trial_sentence(finding: ClassFinding, info: AuditInfo) -> str:
     if finding.control:
         told += f", with the same patch elsewhere by at most {signed(finding.control, change)}"
     if flipped:
-        told += f"; {100 * flipped.value:.0f} % of decisions change"
+        told += f"; {100 * flipped.value:.0f}% of decisions change"
     return f"{told}."
 
 

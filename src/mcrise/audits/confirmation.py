@@ -185,8 +185,8 @@ def confirm(
 ) -> Confirmation:
     """Whether painting a region does what was found, in the images of these attempts.
 
-    Confirmed: the score moves as expected (95 %), by a tenth of it at least, and by more than with
-    the same patch in any of the other places (95 %, of the difference within images to the place
+    Confirmed: the score moves as expected (95%), by a tenth of it at least, and by more than with
+    the same patch in any of the other places (95%, of the difference within images to the place
     that does most).
     """
     said = [

@@ -179,7 +179,7 @@ def finding_sentence(finding: ClassFinding, label: str, info: AuditInfo) -> str:
     effect = finding.effect
     way = "higher" if finding.sign > 0 else "lower"
     return (
-        f"{label!r}, {finding.place} ({100 * finding.region.mean():.0f} % of the image): painted "
+        f"{label!r}, {finding.place} ({100 * finding.region.mean():.0f}% of the image): painted "
         f"{names(info, finding.fills)} the score is {abs(effect.value):.2g} {way} than before "
         f"under masks [{effect.low:+.2g}, {effect.high:+.2g}] ({effect.n} images)."
     )

@@ -1,6 +1,6 @@
 """Judging: whether an audit shows what rules demand of it.
 
-A rule holds if all its figures lie on the right side of the limit with their 95 % intervals. It is
+A rule holds if all its figures lie on the right side of the limit with their 95% intervals. It is
 violated if one lies on the wrong side even with an interval that is wide enough for all of them
 together. Otherwise it is undecided, and how many more images would tell is said.
 """
@@ -277,9 +277,7 @@ def verdict_of(rule: Rule, row: Row, n_rows: int) -> Verdict:
     if not has_ends(estimate):
         sides = f"({images(estimate.n)}, too few to tell how sure that is)"
     else:
-        sides = (
-            f"(between {estimate.low:.3g} and {estimate.high:.3g} at 95 %, {images(estimate.n)})"
-        )
+        sides = f"(between {estimate.low:.3g} and {estimate.high:.3g} at 95%, {images(estimate.n)})"
         hint = f": {more_words(more)}" if state == "undecided" else ""
     return Verdict(
         state, row.label, f"{told} {sides}, and {rule.allowed}: {state}{hint}.", estimate, more

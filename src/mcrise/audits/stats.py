@@ -1,4 +1,4 @@
-"""Statistics of many images: means, ratios and shares with 95 % intervals, and what chance does.
+"""Statistics of many images: means, ratios and shares with 95% intervals, and what chance does.
 
 Images that belong together (frames of one track) are one observation: everything here works on the
 sums of groups. Intervals are where a t-test would not reject: of a ratio of sums, all ratios r for
@@ -28,7 +28,7 @@ RAREST = 1e-197  # a chance, whose z is 30: a float has none much smaller
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number that is shown: its 95 % interval over images, and how many are behind it.
+    """A number that is shown: its 95% interval over images, and how many are behind it.
 
     The ends are NaN where nothing tells how sure it is: a single image, or a single group.
     """
@@ -92,7 +92,7 @@ def ratio(
 
 
 def bonferroni(estimate: Estimate, n_looked_at: int) -> Estimate:
-    """The interval that this one of so many figures needs, for all to hold together at 95 %."""
+    """The interval that this one of so many figures needs, for all to hold together at 95%."""
     freedom = max((estimate.n_groups or estimate.n) - 1, 1)
     factor = t_quantile(freedom, 0.05 / n_looked_at) / t_quantile(freedom)
     low, high = (
@@ -151,7 +151,7 @@ def crossed_share(hits: BoolArray, donor: IntArray, receiver: IntArray) -> Estim
 
 
 def share_ends(value: float, n: float) -> FloatPair:
-    """Shares between which n images on their own may have this one, at 95 %.
+    """Shares between which n images on their own may have this one, at 95%.
 
     Exact, since rules are held against single images too, where others miss far more often.
     """

@@ -1,6 +1,6 @@
 """Sentences: an audit in words. The verdict and the suspects are what a release meeting needs.
 
-Each says a number, its 95 % interval and how many images are behind it, and stays true where there
+Each says a number, its 95% interval and how many images are behind it, and stays true where there
 is nothing to say: no truths, one class, no findings.
 """
 
@@ -173,7 +173,7 @@ def outside(stats: AuditStats) -> str:
 
 
 def leaders(stats: AuditStats, get: Get) -> str:
-    """`: most in 'stop', 85 % [82, 88] (20 images), and ...`; nothing if there is one class.
+    """`: most in 'stop', 85% [82, 88] (20 images), and ...`; nothing if there is one class.
 
     They are those with the highest lower ends of intervals, so that none leads for being little
     known.
@@ -222,7 +222,7 @@ def findings(info: AuditInfo, stats: AuditStats) -> str:
 
 def short(one: ClassFinding, info: AuditInfo) -> str:
     """The place, the color and the number of a finding."""
-    own = f", {one.own} there in {100 * one.own_share:.0f} % of the images" if one.own else ""
+    own = f", {one.own} there in {100 * one.own_share:.0f}% of the images" if one.own else ""
     told = one.change or one.effect
     how = "painting it" if one.change else "painting it under masks"
     fill = info.fills[one.painted[0] if one.change and one.painted else one.fill]
@@ -305,7 +305,7 @@ def remarks(info: AuditInfo, stats: AuditStats) -> list[str]:
     named = f" ({info.group})" if info.group not in ("", "group") else ""
     over = f"groups of images{named}" if info.group else "images"
     few = [f"{one.label} ({one.n})" for one in stats.classes if one.too_few]
-    lines = [f"Brackets are 95 % intervals over {over}."]
+    lines = [f"Brackets are 95% intervals over {over}."]
     if stats.threshold > 0:  # not NaN
         lines[0] += (
             f" Findings exceed |z| = {stats.threshold:.1f}, which chance does in one audit of "
@@ -326,8 +326,8 @@ def remarks(info: AuditInfo, stats: AuditStats) -> list[str]:
 
 
 def percent(estimate: Estimate) -> str:
-    """`85 % [82, 88]`."""
-    value = f"{100 * estimate.value:.0f} %"
+    """`85% [82, 88]`."""
+    value = f"{100 * estimate.value:.0f}%"
     if estimate.low != estimate.low:  # NaN
         return value
     return f"{value} [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"

@@ -26,7 +26,7 @@ def significance_limit(
     least: float = TINIEST,
     formula: Formula = contrast,
 ) -> float:
-    """The 95 % point of the largest |value| of the centered maps if scores ignored the masks.
+    """The 95% point of the largest |value| of the centered maps if scores ignored the masks.
 
     All pixels and fills have the same variance by construction of the masks, so their values
     compare as they are. Maps are smooth over a cell: four points a cell each way are enough.

@@ -36,7 +36,7 @@ class Effect:
 
     fill: Fill
     value: float  # in units of score
-    margin: float  # half of the 95 % interval
+    margin: float  # half of the 95% interval
     verdict: str  # "raises", "lowers", "leaves" (about as it is), or "open" (not established)
 
 
@@ -70,7 +70,7 @@ class Finding(ArrayEq):
     @property
     def where(self) -> str:
         """Its place, to begin a sentence with."""
-        return f"{sentence_case(self.place)} ({100 * self.share:.0f} % of the image)"
+        return f"{sentence_case(self.place)} ({100 * self.share:.0f}% of the image)"
 
     def line(self, label: str) -> str:
         """What the map says of it, and no more."""
@@ -125,7 +125,7 @@ class Interpretation(ArrayEq):
 
 
 def heading(maps: Maps) -> str:
-    return f"Reading of {maps.label!r} (± is a 95 % interval):"
+    return f"Reading of {maps.label!r} (± is a 95% interval):"
 
 
 def interpret(
