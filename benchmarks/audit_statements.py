@@ -11,7 +11,6 @@ the table also counts the statements from which they differ by more than both er
 """
 
 import argparse
-import colorsys
 import json
 import os
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.colors import hsv_to_rgb, rgb_to_hsv
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -60,7 +60,7 @@ def _read(example: Example) -> tuple[Pixels, NDArray[np.bool_]]:
     with Image.open(example.path) as file:
         picture = file.convert("RGB")
     assert example.box is not None
-    top, left, bottom, right = example.box
+    top, left, bottom, right = (round(edge) for edge in example.box)
     inside = np.zeros((picture.height, picture.width), np.uint8)
     inside[top:bottom, left:right] = 255
     size = (96, 96)
@@ -76,13 +76,9 @@ def gray(images: Pixels) -> Pixels:
 
 def turned(images: Pixels, degrees: float) -> Pixels:
     """Hues turned, in hue, saturation and value."""
-    colors, where = np.unique(images.reshape(-1, 3), axis=0, return_inverse=True)
-    new = np.empty_like(colors)
-    for i, color in enumerate(colors / 255):
-        hue, saturation, value = colorsys.rgb_to_hsv(*color)
-        color = colorsys.hsv_to_rgb((hue + degrees / 360) % 1, saturation, value)
-        new[i] = np.rint(np.multiply(color, 255))
-    return new[where].reshape(images.shape)
+    colors = rgb_to_hsv(images / 255)
+    colors[..., 0] = (colors[..., 0] + degrees / 360) % 1
+    return np.rint(255 * hsv_to_rgb(colors)).astype(np.uint8)
 
 
 def painted(images: Pixels, where: NDArray[np.bool_], color: str) -> Pixels:

@@ -35,6 +35,7 @@ from mcrise.sampling import explain
 from table import report
 from zoo import KINDS, Case, NoRoom, Plant, draw_case
 from zoo_held import FRESH, HELD
+from zoo_several import SEVERAL
 from zoo_whole import WHOLE, WholeCase, draw_whole
 
 
@@ -42,7 +43,8 @@ def cases(kind: str, first_seed: int, kinds: Mapping[str, Any]) -> Iterator[Case
     """Of the seeds from the first on, but for those whose regions find no room in the image."""
     for seed in count(first_seed):
         with suppress(NoRoom):
-            yield draw_whole(kind, seed) if kinds is WHOLE else draw_case(kind, seed, kinds)
+            strict = kinds is WHOLE or kinds is SEVERAL
+            yield (draw_whole if strict else draw_case)(kind, seed, kinds)
 
 
 def claims_of(case: Case, n_masks: int | None, mask_prob: float | None) -> list[Claimed]:
@@ -173,14 +175,16 @@ def main() -> None:
     others = parser.add_mutually_exclusive_group()
     others.add_argument("--held", action="store_true", help="the kinds held back instead")
     others.add_argument("--fresh", action="store_true", help="the kinds held back since instead")
+    others.add_argument("--several", action="store_true", help="places that depend on each other")
     others.add_argument("--whole", action="store_true", help="kinds drawn up from outside instead")
     parser.add_argument("--n-masks", type=int, help="[default: auto]")
     parser.add_argument("--mask-prob", type=float, help="[default: auto]")
     given = parser.parse_args()
 
     kinds: Mapping[str, Callable[..., Plant]] = KINDS
-    if given.held or given.fresh or given.whole:
-        kinds = HELD if given.held else FRESH if given.fresh else WHOLE
+    chosen = {"held": HELD, "fresh": FRESH, "several": SEVERAL, "whole": WHOLE}
+    for name, some in chosen.items():
+        kinds = some if getattr(given, name) else kinds
     names = [name.strip() for name in given.kinds.split(",")] if given.kinds else list(kinds)
     if unknown := [name for name in names if name not in kinds]:
         parser.error(f"no kind {unknown[0]!r}; there are {', '.join(kinds)}")

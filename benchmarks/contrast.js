@@ -41,7 +41,9 @@
     if (!shown(element)) continue;
     const style = getComputedStyle(element), outside = element.parentElement ? ground(element.parentElement) : [255, 255, 255];
     if (element instanceof SVGElement) {
-      if (element.matches("text")) told("text", element, style.fill, ground(element.closest("svg")));
+      const outlined = style.stroke !== "none"; // on a picture: its outline is what is behind it
+      const under = outlined ? parse(style.stroke) : ground(element.closest("svg"));
+      if (element.matches("text")) told("text", element, style.fill, under);
       else if (element.matches(".scatter :is(path, rect, circle)") && style.stroke !== "none" && Number(element.getAttribute("width") ?? 1)) told("mark", element, style.stroke, ground(element.closest("svg")));
       else if (element.matches(".scatter circle")) {
         const [r, g, b, alpha] = parse(style.fill);

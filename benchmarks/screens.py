@@ -2,10 +2,10 @@
 
     python benchmarks/screens.py [FOLDER]
 
-Every level of the page at 360, 768, 1280 and 1920 pixels, light and dark; at 200 % zoom, with
-forced colors and printed. A screen that scrolls sideways, has a serious violation, or text below
-4.5 : 1 (large 3 : 1), borders or marks below 3 : 1, is named and fails the run. axe-core is fetched
-by npm into benchmarks/cache the first time.
+Every level of the page, the page of an audit and that of a difference, at 360, 768, 1280 and 1920
+pixels, light and dark; at 200% zoom, with forced colors and printed. A screen that scrolls
+sideways, has a serious violation, or text below 4.5 : 1 (large 3 : 1), borders or marks below
+3 : 1, is named and fails the run. axe-core is fetched by npm into benchmarks/cache the first time.
 """
 
 import asyncio
@@ -30,6 +30,7 @@ from table import report
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "build/screens")
 CACHE = Path(__file__).parent / "cache"
+RECIPE = Path(__file__).resolve().parents[1] / "recipes" / "shortcut"
 AXE = "axe-core@4.14.0"
 WIDTHS = (360, 768, 1280, 1920)
 N_COLLECTION = 24
@@ -88,9 +89,34 @@ def fill(address: str, jobs: JobQueue) -> dict[str, str]:
     }
 
 
+def audited(folder: Path) -> dict[str, str]:
+    """The pages of an audit and of a difference: a network with a shortcut, and its clean twin."""
+    command = [sys.executable, "-m", "mcrise"]
+    make = [sys.executable, str(RECIPE / "make_images.py"), str(folder / "images"), "--images", "8"]
+    subprocess.run(make, check=True, capture_output=True)
+    for name in ("clean", "sticker"):
+        subprocess.run(
+            [*command, "audit", str(folder / "images" / "sticker"), "--quiet", "--workers", "1",
+             "--model", str(RECIPE / f"{name}.onnx"), "--out", str(folder / name)],
+            check=True,
+        )  # fmt: skip
+    pair = [str(folder / name) for name in ("clean", "sticker")]
+    subprocess.run(
+        [*command, "diff", *pair, "--out", str(folder / "diff")], check=True, capture_output=True
+    )
+    audit, diff = folder / "sticker" / "audit.html", folder / "diff" / "diff.html"
+    return {"audit": audit.as_uri(), "class": audit.as_uri(), "diff": diff.as_uri()}
+
+
 async def visit(page: Page, address: str, name: str, place: str) -> None:
     """Open a screen and wait until it is finished."""
     await page.goto("about:blank")
+    if place.startswith("file:"):
+        await page.goto(place)
+        if name == "class":
+            await page.click("details.one >> nth=0")
+        await page.wait_for_timeout(400)
+        return
     await page.goto(address + place)
     await page.wait_for_selector("body[data-ready]")
     waits = {"welcome": "blockquote", "collection": "#gallery .says:not(:empty)",
@@ -156,7 +182,7 @@ async def look(browser: Browser, address: str, places: dict[str, str]) -> list[d
                 if one["id"] == "color-contrast":
                     print("   ", one["nodes"][0]["any"][0]["message"])
         if kind["name"] == "light-1280":
-            for name in ("image", "collection"):
+            for name in ("image", "collection", "audit", "diff"):
                 await visit(page, address, name, places[name])
                 await page.emulate_media(media="print")
                 await page.pdf(path=FOLDER / f"{name}-print.pdf", prefer_css_page_size=True)
@@ -175,7 +201,7 @@ async def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     models = {**MODELS, "broken": Model(broken, labels=COLORS)}
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder), models) as (address, jobs):
-        places = fill(address, jobs)
+        places = fill(address, jobs) | audited(Path(folder) / "audits")
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=ARGUMENTS

@@ -3,10 +3,11 @@
     python benchmarks/stability.py
 
 Six drawn signs and, where ../shared/data is there, six photographed ones, explained with 64, 256,
-1,024 and 4,096 masks. A block that is a finding of several runs must have the same verdict in all,
-and finding A must lie by half where it lay before, from 256 masks on. Then the stop sign with grids
-of 1 to 13 cells, with 1 to 8 colors, and with 32 to 1,024 pixels a side: every printed score is
-asked again. Prints tables and writes benchmarks/results/stability*.json.
+1,024 and 4,096 masks. Each block that any of the four runs describes is tried in all four, with its
+controls, and must have the same verdict; finding A must lie by half where it lay before, from 256
+masks on. Then the stop sign with grids of 1 to 13 cells, with 1 to 8 colors, and with 32 to 1,024
+pixels a side: every printed score is asked again, and A is compared with A at the defaults. Prints
+tables and writes benchmarks/results/stability*.json.
 """
 
 from itertools import pairwise
@@ -18,6 +19,7 @@ from PIL import Image
 import exhaustive as judge
 import mcrise
 from mcrise.demo.signs import SIGNS
+from mcrise.interpretation.trials import intervene
 from table import report
 
 MASKS = (64, 256, 1024, 4096)
@@ -38,17 +40,21 @@ def overlap(one: Any, other: Any) -> float:
     return float((one & other).sum() / min(one.sum(), other.sum()))
 
 
-def same_verdicts(runs: list[Any]) -> tuple[int, int]:
-    """Findings that two runs share, by what was painted; and those with the same verdict."""
-    shared = same = 0
-    for n, run in enumerate(runs):
-        later = {one.trial.repaint.digest: one for more in runs[n + 1 :] for one in more.findings}
-        for one in run.findings:
-            other = later.get(one.trial.repaint.digest)
-            if other and one.control and other.control:
-                shared += 1
-                same += one.control.verdict == other.control.verdict
-    return shared, same
+def same_verdicts(runs: list[Any], model: mcrise.Model) -> tuple[int, int]:
+    """Blocks that some run describes; and those with the same verdict in all."""
+    described = {
+        one.trial.repaint.digest: one for run in runs for one in run.findings if one.control
+    }
+    n_same = 0
+    for one in described.values():
+        said = {one.control.verdict}
+        for run in runs:
+            own = next((other for other in run.findings if other.control and
+                        other.trial.repaint.digest == one.trial.repaint.digest), None)  # fmt: skip
+            again = own or intervene(run, model, one.region, one.fill, control=True)
+            said.add(again.control.verdict)
+        n_same += len(said) == 1
+    return len(described), n_same
 
 
 def verdict_of(finding: Any) -> str:
@@ -60,11 +66,11 @@ def by_masks(model: mcrise.Model) -> list[dict[str, Any]]:
     for name, image in images(model).items():
         runs = [mcrise.explain(image, model, n_masks=n) for n in MASKS]
         first = [run.findings[0] if len(run.findings) else None for run in runs]
-        shared, same = same_verdicts(runs)
+        blocks, same = same_verdicts(runs, model)
         kept = [overlap(a.region, b.region) if a and b else 1.0 * (a is b)
                 for a, b in pairwise(first[1:])]  # fmt: skip
         rows.append({
-            "image": name, "blocks shared": shared, "same verdict": same,
+            "image": name, "blocks": blocks, "same verdict": same,
             "A overlaps from 256 on": min(kept),
             "verdicts of A": ", ".join(map(verdict_of, first)),
         })  # fmt: skip
@@ -82,6 +88,11 @@ def reproduced(explanation: Any, model: mcrise.Model) -> tuple[int, int]:
     return int(again), total
 
 
+def resized(region: Any, size: tuple[int, int]) -> Any:
+    rows, columns = (np.arange(n) * side // n for n, side in zip(size, region.shape, strict=True))
+    return region[np.ix_(rows, columns)]
+
+
 def enlarged(model: mcrise.Model, side: int) -> mcrise.Model:
     """The model of pictures of another size."""
     rows, columns = 96, 96
@@ -97,6 +108,7 @@ def enlarged(model: mcrise.Model, side: int) -> mcrise.Model:
 def by_settings(model: mcrise.Model) -> list[dict[str, Any]]:
     stop = SIGNS["stop"]()
     rows = []
+    usual = mcrise.explain(stop, model).findings[0].region
 
     def add(what: str, image: Any, asked: mcrise.Model, **settings: Any) -> None:
         explanation = mcrise.explain(image, asked, **settings)
@@ -105,6 +117,8 @@ def by_settings(model: mcrise.Model) -> list[dict[str, Any]]:
         rows.append({
             "setting": what, "findings": total, "scores reproduced": again,
             "A": f"{first.place}, {first.fill.name} {first.after:.2f}" if first else "-",
+            "of the usual A": overlap(resized(first.region, usual.shape), usual) if first else 0.0,
+            "verdict": verdict_of(first),
             "calls": explanation.n_calls.total,
         })  # fmt: skip
 

@@ -73,12 +73,12 @@ def oldest() -> list[str]:
     return [f"{name}=={low}.*" for name, low in (one.split(">=") for one in needed)]
 
 
-def build(folder: Path) -> Path:
+def build(folder: Path, *options: str) -> Path:
     """The package as a wheel, made from a copy so that nothing is left among the sources."""
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("*.egg-info"))
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", *options]
     subprocess.run([*pip, "--wheel-dir", folder, folder], check=True)
     return next(folder.glob("mcrise-*.whl"))
 

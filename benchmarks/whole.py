@@ -3,6 +3,7 @@
     python benchmarks/whole.py --set dev                          # every part, every network
     python benchmarks/whole.py --set dev --networks embedded --images 10 --part places,calls
     python benchmarks/whole.py --set test --part judge            # only fill the folder of answers
+    python benchmarks/whole.py --set test --skip 40               # images after the first ones
 
 `exhaustive.py` paints all blocks of an image and asks the network; `reported.py` brings what mcrise
 reports into a neutral form. The judge paints with code of its own. Images are apart by a hash of
@@ -412,7 +413,8 @@ def known_row(name: str, model: Model, images: Sequence[Image], given: Any) -> l
 
 def look(name: str, model: Model, given: Any) -> dict[str, list[dict[str, Any]]]:
     """Rows of all parts but `wrong`, for one network."""
-    images = judge.choose(name, model, given.set, True, given.images or N_IMAGES[name], given.cache)
+    n_images = given.skip + (given.images or N_IMAGES[name])
+    images = judge.choose(name, model, given.set, True, n_images, given.cache)[given.skip :]
     known = {}
     if "judge" in given.part:
         known["judge"] = known_row(name, model, images, given)
@@ -497,6 +499,7 @@ def main() -> None:
     parser.add_argument(
         "--images", type=int, help="of each network  [default: 40, 40, 20; all wrong]"
     )
+    parser.add_argument("--skip", type=int, default=0, help="as many right images come first")
     parser.add_argument("--part", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
     parser.add_argument("--cache", type=Path, default=judge.CACHE, help="folder of the answers")
     given = parser.parse_args()
@@ -517,7 +520,12 @@ def main() -> None:
     seconds = time.process_time() - started
     some = [] if given.networks == parser.get_default("networks") else given.networks.split(",")
     for part in rows:
-        about = {"set": given.set, "images": given.images, "cpu_seconds": seconds}
+        about = {
+            "set": given.set,
+            "images": given.images,
+            "skip": given.skip,
+            "cpu_seconds": seconds,
+        }
         report("-".join(["whole", given.set, part, *some]), rows[part], **about, cases=cases[part])
 
 

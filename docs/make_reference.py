@@ -7,6 +7,8 @@ import ast
 import re
 import textwrap
 from collections.abc import Iterator
+from functools import cache
+from itertools import product
 from pathlib import Path
 
 import click
@@ -57,10 +59,12 @@ has all of it for programs. [Security](../trust.md) says who may ask.
 REFUSALS_HEAD = """# All refusals
 
 Every sentence with which `mcrise` refuses bad input or reports a failure, as it stands in the source; `…` is what
-came. [Messages](../messages.md) explains the ones that people meet most.
+came. Nearly all say what to do. One that begins with a small letter is a part of a sentence, such as the reason in
+"is damaged (…)": get the file again from where it was made. [Messages](../messages.md) explains notes and warnings, and
+the refusals that people meet most.
 """
 SUBJECTS = {
-    "Images and fills": ("images.py", "fills.py", "colors.py"),
+    "Images and fills": ("images.py", "fills.py", "colors.py", "sources.py"),
     "Models and scores": ("models/", "model_calls.py", "inspection.py"),
     "Settings of a run": (
         "config.py",
@@ -69,7 +73,9 @@ SUBJECTS = {
         "estimators/",
         "cli/",
         "mask_prob.py",
+        "_util/",
     ),
+    "Findings and repaints": ("interpretation/",),
     "Saved runs": ("explanation.py", "explanation_file.py", "maps.py", "output/"),
     "Audits, rules and tests": ("audits/", "testing.py"),
     "Studies and many images": ("studies/", "batch/", "metrics.py"),
@@ -127,29 +133,80 @@ def http() -> Iterator[str]:
 
 def refusals() -> Iterator[str]:
     yield REFUSALS_HEAD
+    left = set(SOURCE.rglob("*.py"))
     for subject, places in SUBJECTS.items():
         paths = [SOURCE / place for place in places]
-        files = [one for path in paths for one in (path.rglob("*.py") if path.is_dir() else [path])]
-        found = sorted({text for file in files for text in raised(file)})
-        yield f"## {subject}\n\n" + "\n".join(f"- {text}" for text in found) + "\n"
+        files = {one for path in paths for one in (path.rglob("*.py") if path.is_dir() else [path])}
+        found = sorted({text for file in files for text in refused(file)})
+        yield f"## {subject}\n\n" + "\n".join(f"- {escaped(text)}" for text in found) + "\n"
+        left -= files
+    forgotten = {str(file.relative_to(SOURCE)) for file in left if any(refused(file))}
+    assert forgotten == set(), f"name a subject for {forgotten}"
 
 
-def raised(file: Path) -> Iterator[str]:
-    """The sentences of the errors that a file raises."""
+def escaped(text: str) -> str:
+    return re.sub(r"([\\`*_<>\[\]|])", r"\\\1", text)
+
+
+def refused(file: Path) -> Iterator[str]:
+    """The sentences of the errors that a file makes."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        called = node.exc if isinstance(node, ast.Raise) else None
-        if isinstance(called, ast.Call) and called.args and is_ours(called):
-            text = written(called.args[0])
-            if len(text) > SHORT:
-                yield re.sub(r"([\\`*_<>\[\]|])", r"\\\1", text)
+        if isinstance(node, ast.Call) and name_of(node.func) in errors():
+            parts = [written(one) for one in node.args if not is_number(one)]
+            texts = (": ".join(one for one in text if one != "…") for text in product(*parts))
+            yield from (text for text in texts if len(text) > SHORT)
 
 
-def is_ours(called: ast.Call) -> bool:
-    return isinstance(called.func, ast.Name) and called.func.id.endswith(("Error", "Refusal"))
+def is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not isinstance(node.value, str)
 
 
-def written(node: ast.expr) -> str:
-    """A text of the source, with … for what is put in."""
+@cache
+def errors() -> set[str]:
+    """The names of the classes of errors that the program raises, and the server's and click's."""
+    classes = [
+        node
+        for file in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+    names = {"HTTPException", "UsageError", "ValueError", "Exception", "InputError", "McriseError"}
+    for _ in classes:
+        names |= {one.name for one in classes if {name_of(base) for base in one.bases} & names}
+    return names - {"Exception"}
+
+
+@cache
+def functions() -> dict[str, ast.FunctionDef]:
+    """Functions that make a sentence, by name."""
+    return {
+        node.name: node
+        for file in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and name_of(node.returns) == "str"
+    }
+
+
+def name_of(node: ast.expr | None) -> str:
+    return getattr(node, "attr", None) or getattr(node, "id", None) or ""
+
+
+def written(node: ast.expr) -> list[str]:
+    """The texts that an expression of the source may be, with … for what is put in."""
+    if isinstance(node, ast.Constant):
+        return [str(node.value)]
     if isinstance(node, ast.JoinedStr):
-        return "".join(written(part) for part in node.values)
-    return str(node.value) if isinstance(node, ast.Constant) else "…"
+        return ["".join(written(part)[0] for part in node.values)]
+    if isinstance(node, ast.BinOp):
+        return [a + b for a in written(node.left) for b in written(node.right)]
+    if isinstance(node, ast.IfExp):
+        return [*written(node.body), *written(node.orelse)]
+    if isinstance(node, ast.Call) and name_of(node.func) in functions():
+        returned = ast.walk(functions()[name_of(node.func)])
+        return [
+            text
+            for one in returned
+            if isinstance(one, ast.Return) and isinstance(one.value, ast.JoinedStr | ast.Constant)
+            for text in written(one.value)
+        ] or ["…"]
+    return ["…"]

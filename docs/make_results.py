@@ -14,9 +14,9 @@ HEAD = """# Results
 Headline figures, with what is behind each: how many, when, at which commit, and the command that measures it again.
 Intervals are 95% unless the column says otherwise. Machines are noisy: compare ratios, not seconds. Two cores of an AMD
 EPYC, Python 3.11, NumPy 2.4, ONNX Runtime 1.31. *Signs* are GTSRB test images with the embedded network, *photographs*
-are ImageNet images with EfficientNet-lite0; both data sets are not part of this project. Tables by kind, network and
-number of masks are in `benchmarks/tables.md`. Commits before the present one had older rules for findings; the
-figures have not been measured again since.
+are ImageNet images with EfficientNet-lite0; neither data set is part of this project. Tables by kind, network and
+number of masks are in `benchmarks/tables.md`. The commit says which version was measured; later versions were not
+measured again.
 """
 FOOT = """## Versions
 

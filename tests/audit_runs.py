@@ -3,7 +3,7 @@
 import sys
 
 GIVEN = {"n_masks": 128, "grid": 6, "mask_prob": 0.3}
-FOLDERS = ("images", "findings", "maps", "attempts")
+FOLDERS = ("images", "findings", "maps", "attempts", "transplants")
 
 
 def files(folder):

@@ -306,6 +306,15 @@ def either_suffices(case: Case, claim: Claimed) -> bool:
     )
 
 
+def must_match(case: Case, claim: Claimed) -> bool:
+    """Each of the two, painted alone, lowers the score, and both at once do not."""
+    pairs = [pair_moves(case, claim, fill) for fill in claim.fills]
+    return bool(pairs) and all(
+        falls(case, claim, one) and falls(case, claim, other) and keeps(case, claim, both)
+        for one, other, both in pairs
+    )
+
+
 def both_needed(case: Case, claim: Claimed) -> bool:
     """Without one of the two nearly as much is lost as without both, and that is a lot."""
     pairs = [pair_moves(case, claim, fill) for fill in claim.fills]
@@ -396,12 +405,13 @@ PREDICATES: dict[str, Callable[[Case, Claimed], bool]] = {
     "specific": specific,
     "either suffices": either_suffices,
     "both needed": both_needed,
+    "must match": must_match,
     "together": together,
     "nothing matters": nothing_matters,
     "all together": all_together,
     "saturated": saturated,
 }
-PAIRS = ("either suffices", "both needed")
+PAIRS = ("either suffices", "both needed", "must match")
 REGIONLESS = ("nothing matters", "all together")
 
 # ---- whether a truth was said

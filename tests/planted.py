@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 
+import mcrise
 from mcrise.estimators import ESTIMATORS, Sample
 from mcrise.masks import Masks, Plan, draw, enlargement
 
@@ -76,3 +77,8 @@ def full_masks(plan: Plan, masks: Masks):
         cols[:, masks.shifts[:, 1]],
         optimize=True,
     )
+
+
+def explain_masks(image, model, **settings):
+    """What is known of an image from masks alone: nobody looks at trials here."""
+    return mcrise.explain(image, model, **{"trials": False, **settings})

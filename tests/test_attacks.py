@@ -186,6 +186,7 @@ def test_a_record_that_is_deleted_while_it_is_taken_home_arrives_whole(tmp_path)
             assert archive.testzip() is None
 
 
+@pytest.mark.slow
 @defect(13)
 def test_nobody_comes_round_the_limit_of_the_queue_by_pausing(tmp_path):
     with serving(tmp_path, *PLANTED, path=planted_file(tmp_path)) as server:

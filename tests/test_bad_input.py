@@ -22,6 +22,8 @@ import mcrise
 from mcrise.cli import main
 from planted import photo
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 MODELS = """
 import os
 import numpy as np

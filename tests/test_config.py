@@ -105,7 +105,9 @@ def test_the_settings_of_a_model_are_declared_once():
     names = set(ModelSettings.__annotations__)
     of_objects = {"preprocess", "output"}  # taken over before the rest is read
     assert names - of_objects == {one.name for one in fields(Settings)} - {"given"} == set(KINDS)
-    assert names - of_objects == {*SECTIONS["input"], *SECTIONS["output"], "threads"}
+    assert names - of_objects == {
+        *SECTIONS["input"], *SECTIONS["output"], "device", "threads"
+    }  # fmt: skip
 
 
 def halves(images):

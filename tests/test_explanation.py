@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import mcrise
 from mcrise.demo.signs import stop
 from mcrise.errors import ExplanationError, InputError
 from mcrise.explanation import merge
@@ -19,14 +18,14 @@ from mcrise.explanation_file import load
 from mcrise.fills import Picture, parse
 from mcrise.masks import CHUNK, Plan, draw
 from mcrise.sampling import iter_explain
-from planted import Counting, PatchModel, photo
+from planted import Counting, PatchModel, explain_masks, photo
 
 MODEL = PatchModel(slice(4, 12), slice(4, 12))
 
 
 @pytest.fixture
 def explanation():
-    return mcrise.explain(photo(16, 20), MODEL, n_masks=4 * CHUNK, labels=["red", "other"])
+    return explain_masks(photo(16, 20), MODEL, n_masks=4 * CHUNK, labels=["red", "other"])
 
 
 def same(a, b):
@@ -57,7 +56,7 @@ def test_a_record_survives_saving(explanation, tmp_path):
 
 def test_a_picture_fill_is_saved_with_its_pixels(tmp_path):
     fills = (*parse("red,blur:2"), Picture(photo(16, 20, seed=3), "other"))
-    explanation = mcrise.explain(photo(16, 20), MODEL, fills=fills, n_masks=CHUNK)
+    explanation = explain_masks(photo(16, 20), MODEL, fills=fills, n_masks=CHUNK)
     explanation.save(tmp_path / "run.npz")
     assert load(tmp_path / "run.npz").plan == explanation.plan
 
@@ -78,7 +77,7 @@ def test_the_order_in_which_chunks_come_changes_no_bit(explanation):
 def test_records_of_different_runs_are_not_merged(explanation, wrong):
     changed = {"seed": 1, "grid": (4, 4), "mask_prob": 0.3, "fills": "red,green"}
     image = photo(16, 20, seed=9 if wrong == "image" else 0)
-    other = mcrise.explain(
+    other = explain_masks(
         image,
         (lambda images: MODEL(images)) if wrong == "model" else MODEL,
         n_masks=CHUNK,
@@ -167,7 +166,7 @@ def test_targets_are_found_by_index_label_and_default(explanation):
 
 def test_a_name_of_two_classes_is_refused_with_their_indices():
     """As crane of ImageNet, a bird and a machine: the first was taken silently."""
-    explanation = mcrise.explain(photo(16, 16), MODEL, n_masks=CHUNK, labels=["crane", "crane"])
+    explanation = explain_masks(photo(16, 16), MODEL, n_masks=CHUNK, labels=["crane", "crane"])
     with pytest.raises(
         InputError, match="'crane' is the name of 2 classes: give the index, 0 or 1"
     ):
@@ -176,12 +175,12 @@ def test_a_name_of_two_classes_is_refused_with_their_indices():
 
 def test_labels_must_be_as_many_as_scores():
     with pytest.raises(InputError, match="3 labels, but the model gives 2"):
-        mcrise.explain(photo(16, 16), MODEL, n_masks=CHUNK, labels=["a", "b", "c"])
+        explain_masks(photo(16, 16), MODEL, n_masks=CHUNK, labels=["a", "b", "c"])
 
 
 def test_a_resumed_run_asks_only_for_what_is_missing(explanation):
     model, settings = Counting(MODEL), {"n_masks": 4 * CHUNK, "labels": ["red", "other"]}
-    part = with_chunks(mcrise.explain(photo(16, 20), model, **settings), [1])
+    part = with_chunks(explain_masks(photo(16, 20), model, **settings), [1])
     model.n_images = 0
     run = iter_explain(photo(16, 20), model, resume=part, **settings)
     assert same(list(run)[-1], explanation)
@@ -197,7 +196,7 @@ def test_the_best_classes_come_first_with_their_names_and_scores(explanation):
     seven = replace(explanation, untouched=scores, labels=None, scores={})
     assert [one.target for one in seven.top()] == [1, 2, 6, 0, 3]  # of equals the first
     assert [one.target for one in seven.top(2)] == [1, 2]
-    assert seven.top(1)[0] == (1, "class 1", pytest.approx(0.4), None)
+    assert seven.top(1)[0] == (1, "class 1", pytest.approx(0.4), None, "probability")
     assert explanation.top(1)[0].label == explanation.labels[explanation.top(1)[0].target]
 
 
@@ -235,10 +234,10 @@ def test_the_first_masks_are_a_record_of_their_own(explanation):
 
 
 def test_more_classes_than_a_record_keeps_are_refused(explanation):
-    most = np.zeros(10_000, np.float32)
-    assert replace(explanation, untouched=most, labels=None, scores={}).n_classes == 10_000
-    with pytest.raises(InputError, match="10,001 scores per image, but a file keeps at most"):
-        replace(explanation, untouched=np.zeros(10_001, np.float32), labels=None, scores={})
+    most = np.zeros(2**15, np.float32)
+    assert replace(explanation, untouched=most, labels=None, scores={}).n_classes == 2**15
+    with pytest.raises(InputError, match="32,769 scores per image, but a file keeps at most"):
+        replace(explanation, untouched=np.zeros(2**15 + 1, np.float32), labels=None, scores={})
 
 
 def test_an_empty_record_has_no_maps(explanation):

@@ -17,7 +17,7 @@ from mcrise.fills import RGBWK
 from mcrise.interpretation.trials import intervene
 from mcrise.masks import draw
 from mcrise.models.provenance import Origin
-from planted import Counting, PatchModel, photo
+from planted import Counting, PatchModel, explain_masks, photo
 
 BEFORE = Path(__file__).parent / "data" / "before"  # written by commit 4d2d6a6
 CHECKSUMS = json.loads((BEFORE / "checksums.json").read_text())
@@ -76,7 +76,7 @@ def test_a_run_of_before_goes_on_and_ends_as_a_new_one():
     before = explanation.scores_of(14).copy()
     for grown in mcrise.iter_explain(stop(), model, n_masks=256, resume=explanation):
         explanation = grown
-    fresh = mcrise.explain(stop(), model, n_masks=256, mask_prob=0.5).scores_of(14)
+    fresh = explain_masks(stop(), model, n_masks=256, mask_prob=0.5).scores_of(14)
     assert explanation.n_masks == 256
     np.testing.assert_array_equal(explanation.scores_of(14)[:128], before)
     np.testing.assert_allclose(before, fresh[:128], atol=1e-5)
@@ -86,7 +86,7 @@ def test_a_run_of_before_goes_on_and_ends_as_a_new_one():
 def test_what_is_younger_may_be_missing_in_a_file(tmp_path):
     """And is missing in those of before."""
     model = PatchModel(slice(4, 12), slice(4, 12))
-    explanation = mcrise.explain(photo(16, 20), model, n_masks=64, trials=False)
+    explanation = explain_masks(photo(16, 20), model, n_masks=64, trials=False)
     path = tmp_path / "run.npz"
     explanation.save(path)
     assert read_meta(path).keys() - read_meta(BEFORE / "demo.npz").keys() == YOUNGER
@@ -102,7 +102,7 @@ def test_what_is_younger_may_be_missing_in_a_file(tmp_path):
 
 def test_where_a_model_and_an_image_came_from_and_its_jitter_are_kept(tmp_path):
     stop().save(tmp_path / "stop.png")
-    explanation = mcrise.explain(tmp_path / "stop.png", "demo", n_masks=64)
+    explanation = explain_masks(tmp_path / "stop.png", "demo", n_masks=64)
     explanation.save(tmp_path / "run.npz")
     again = load(tmp_path / "run.npz")
     assert again.origin == explanation.origin
@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_read_is_not_called_damaged(tmp_path):
 
 def test_answers_that_come_while_a_record_is_written_leave_it_whole(tmp_path, monkeypatch):
     model = PatchModel(slice(4, 12), slice(4, 12))
-    explanation = mcrise.explain(photo(16, 20), model, n_masks=64, trials=False)
+    explanation = explain_masks(photo(16, 20), model, n_masks=64, trials=False)
     explanation.answers["first"] = explanation.untouched
 
     def meanwhile(plan, chunk):
@@ -156,11 +156,11 @@ def test_a_label_that_no_file_keeps_is_refused_before_the_first_call(tmp_path, l
     ready = mcrise.Model(model)
     for given in (model, ready):
         with pytest.raises(InputError, match=f"The label of {said}"):
-            mcrise.explain(photo(16, 20), given, labels=["a", label], save=tmp_path / "run.npz")
+            explain_masks(photo(16, 20), given, labels=["a", label], save=tmp_path / "run.npz")
     assert model.n_images == 0
     assert not (tmp_path / "run.npz").exists()
     longest = "x" * 10_000
-    mcrise.explain(photo(16, 20), model, n_masks=64, labels=["a", longest]).save(tmp_path / "b.npz")
+    explain_masks(photo(16, 20), model, n_masks=64, labels=["a", longest]).save(tmp_path / "b.npz")
     explanation = load(tmp_path / "b.npz")
     assert explanation.labels == ("a", longest)
     with pytest.raises(InputError, match=f"The label of {said}"):
@@ -171,13 +171,13 @@ def test_an_image_whose_name_is_not_utf8_has_a_record_that_can_be_read(tmp_path)
     stop().save(tmp_path / "a.png")
     name = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.png")
     os.rename(tmp_path / "a.png", name)
-    mcrise.explain(name, two, n_masks=64, save=tmp_path / "run.npz")
+    explain_masks(name, two, n_masks=64, save=tmp_path / "run.npz")
     assert load(tmp_path / "run.npz").view.name == "caf\\xe9.png"
 
 
 def test_as_many_answers_are_taken_as_can_be_read(tmp_path):
     model = Counting(two)
-    explanation = mcrise.explain(photo(16, 20), model, n_masks=64, mask_prob=0.3)
+    explanation = explain_masks(photo(16, 20), model, n_masks=64, mask_prob=0.3)
     explanation.answers = {f"{n:064x}": explanation.untouched for n in range(99_999)}
     region = np.zeros((16, 20), bool)
     region[:8] = True
@@ -202,9 +202,9 @@ def test_more_masks_than_a_file_keeps_are_refused_before_the_first(tmp_path, mon
     model = Counting(two)
     for n_masks in ({"n_masks": 2048}, {"n_masks": "auto", "max_masks": 2048}):
         with pytest.raises(InputError, match=r"2,048 masks .*GB, but a file has at most .* fewer"):
-            mcrise.explain(photo(16, 20), model, **n_masks, **given)
+            explain_masks(photo(16, 20), model, **n_masks, **given)
     assert model.n_images == 2  # the untouched image, to know how many scores there are
-    explanation = mcrise.explain(photo(16, 20), model, n_masks=1024, **given)
+    explanation = explain_masks(photo(16, 20), model, n_masks=1024, **given)
     assert load(tmp_path / "run.npz").n_masks == 1024
     n_asked = model.n_images
     with pytest.raises(InputError, match="2,048 masks"):

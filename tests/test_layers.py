@@ -1,14 +1,20 @@
 """The architecture as a test: packages import only what lies below them, and stay light."""
 
+import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 import mcrise
+from mcrise.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "mcrise"
+PACKAGES = sorted({file.parent.name for file in SOURCE.glob("*/__init__.py")} - {"demo"})
 HEAVY = ("torch", "onnxruntime", "numba", "matplotlib", "ray", "fastapi", "starlette", "uvicorn",
          "scipy", "rich", "click", "onnx", "lime", "pyarrow", "fsspec")  # fmt: skip
 
@@ -18,6 +24,15 @@ def test_packages_import_only_what_lies_below_them(capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     status = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
     assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_says_what_each_of_its_modules_is_for(package):
+    """Commands are named by the table of commands."""
+    folder = SOURCE / package
+    modules = {file.stem for file in folder.glob("*.py")} - {"__init__", *COMMANDS}
+    said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+    assert modules - set(re.findall(r"`(\w+)`", said)) == set()
 
 
 def test_import_mcrise_loads_nothing_heavier_than_numpy_and_pillow():

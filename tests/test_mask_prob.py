@@ -1,12 +1,10 @@
 """The pilot on models that die of little paint, or feel only much of it."""
 
-import functools
 import json
 
 import numpy as np
 import pytest
 
-import mcrise
 from mcrise.errors import InputError, ModelError
 from mcrise.explanation_file import load
 from mcrise.interpretation.regions import interpret
@@ -14,11 +12,10 @@ from mcrise.mask_prob import LESS, MORE, choose
 from mcrise.masks import CHUNK
 from mcrise.model_calls import FEW
 from mcrise.sampling import iter_explain
-from planted import Counting, PatchModel, constant_model, gray_image, photo
+from planted import Counting, PatchModel, constant_model, explain_masks, gray_image, photo
 from planted_pilot import KINDS, draw, found
 
 IMAGE = gray_image(32, 32)
-explain = functools.partial(mcrise.explain, trials=False)
 
 
 def painted_share(images):
@@ -45,13 +42,13 @@ def robust(images):
 
 
 def test_chunk_0_of_the_run_is_the_pilots_and_the_same_as_without_one():
-    explanation = explain(IMAGE, fragile, n_masks=128)
-    plain = explain(IMAGE, fragile, n_masks=128, mask_prob=explanation.plan.mask_prob)
+    explanation = explain_masks(IMAGE, fragile, n_masks=128)
+    plain = explain_masks(IMAGE, fragile, n_masks=128, mask_prob=explanation.plan.mask_prob)
     assert plain.plan == explanation.plan
     for chunk in (0, 1):
         assert np.array_equal(explanation.scores[chunk], plain.scores[chunk])
     for mask_prob, scores in explanation.pilot.items():
-        other = explain(IMAGE, fragile, n_masks=64, mask_prob=mask_prob)
+        other = explain_masks(IMAGE, fragile, n_masks=64, mask_prob=mask_prob)
         assert np.array_equal(scores, other.scores[0])
     assert plain.pilot == {}
     assert plain.choice == ""
@@ -63,10 +60,10 @@ def test_chunk_0_of_the_run_is_the_pilots_and_the_same_as_without_one():
 )
 def test_less_is_painted_where_little_is_left_and_more_where_nothing_moves(model, allowed):
     for seed in range(4):
-        explanation = explain(IMAGE, model, n_masks=64, seed=seed)
+        explanation = explain_masks(IMAGE, model, n_masks=64, seed=seed)
         assert explanation.plan.mask_prob in allowed
         assert explanation.choice.startswith(
-            f"mask_prob {explanation.plan.mask_prob:g}: under masks the score of "
+            f"{100 * explanation.plan.mask_prob:g}% of the image is painted at a time (mask_prob, "
         )
         assert explanation.plan.mask_prob not in explanation.pilot
 
@@ -74,7 +71,7 @@ def test_less_is_painted_where_little_is_left_and_more_where_nothing_moves(model
 @pytest.mark.parametrize("model", [fragile, sound, robust, constant_model])
 def test_a_pilot_costs_three_chunks_at_most_and_one_of_them_is_the_runs(model):
     counted = Counting(model)
-    explanation = explain(IMAGE, counted, n_masks=256)
+    explanation = explain_masks(IMAGE, counted, n_masks=256)
     assert len(explanation.pilot) <= 2
     # And the untouched image, and a few asked twice.
     assert counted.n_images == 256 + len(explanation.pilot) * CHUNK + 1 + FEW
@@ -90,15 +87,15 @@ def test_a_run_killed_in_its_pilot_chooses_the_same_when_begun_again(tmp_path):
         return fragile(images)
 
     with pytest.raises(ModelError):
-        explain(IMAGE, dies, n_masks=128, save=tmp_path / "run.npz")
-    again = explain(IMAGE, dies, n_masks=128, save=tmp_path / "run.npz")
-    never = explain(IMAGE, fragile, n_masks=128)
+        explain_masks(IMAGE, dies, n_masks=128, save=tmp_path / "run.npz")
+    again = explain_masks(IMAGE, dies, n_masks=128, save=tmp_path / "run.npz")
+    never = explain_masks(IMAGE, fragile, n_masks=128)
     assert again.plan == never.plan
     assert np.array_equal(again.scores[1], never.scores[1])
 
 
 def test_a_saved_record_has_the_whole_pilot_and_goes_on_without_another(tmp_path):
-    explanation = explain(IMAGE, fragile, n_masks=64, save=tmp_path / "run.npz")
+    explanation = explain_masks(IMAGE, fragile, n_masks=64, save=tmp_path / "run.npz")
     again = load(tmp_path / "run.npz")
     assert explanation.pilot
     assert again.pilot.keys() == explanation.pilot.keys()
@@ -107,13 +104,13 @@ def test_a_saved_record_has_the_whole_pilot_and_goes_on_without_another(tmp_path
     assert again.choice == explanation.choice
     counted = Counting(fragile)
     counted.__qualname__ = fragile.__qualname__
-    grown = explain(IMAGE, counted, n_masks=128, save=tmp_path / "run.npz")
+    grown = explain_masks(IMAGE, counted, n_masks=128, save=tmp_path / "run.npz")
     assert grown.plan == explanation.plan
     assert counted.n_images == CHUNK + 1 + FEW  # the untouched image and a few, to recognise it
 
 
 def test_a_record_of_a_number_goes_on_with_it_where_auto_is_asked():
-    given = explain(IMAGE, fragile, n_masks=64, mask_prob=0.37)
+    given = explain_masks(IMAGE, fragile, n_masks=64, mask_prob=0.37)
     *_, grown = iter_explain(IMAGE, fragile, n_masks=128, resume=given)
     assert grown.plan.mask_prob == 0.37
     assert grown.choice == ""
@@ -141,9 +138,9 @@ def test_scores_of_any_kind_are_judged_by_how_far_they_stand_out():
 def test_the_choice_is_said_with_the_summary_and_kept_there(tmp_path):
     from mcrise.output.run_folder import RunFolder
 
-    explanation = explain(IMAGE, fragile, n_masks=64)
+    explanation = explain_masks(IMAGE, fragile, n_masks=64)
     lines = RunFolder(tmp_path).draw(explanation, [None]).lines()
-    assert any(line.startswith("Note: mask_prob 0.05: under masks") for line in lines)
+    assert any(line.startswith("Note: 5% of the image is painted at a time") for line in lines)
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert explanation.choice in summary["notes"]
     assert summary["mask_prob"] == explanation.plan.mask_prob
@@ -151,27 +148,27 @@ def test_the_choice_is_said_with_the_summary_and_kept_there(tmp_path):
 
 def test_a_run_like_another_has_its_plan_on_another_image_with_another_model(tmp_path):
     model = PatchModel(slice(4, 12), slice(4, 12))
-    other = explain(photo(16, 20), model, fills="red,blur:2", grid=4, n_masks=192, seed=5)
+    other = explain_masks(photo(16, 20), model, fills="red,blur:2", grid=4, n_masks=192, seed=5)
     other.save(tmp_path / "run.npz")
     for like in (other, tmp_path / "run.npz", str(tmp_path)):
-        explanation = explain(photo(24, 24, seed=1), sound, same_masks_as=like)
+        explanation = explain_masks(photo(24, 24, seed=1), sound, same_masks_as=like)
         assert explanation.plan.size == (24, 24)
         assert explanation.n_masks == 192
         for what in ("fills", "grid", "mask_prob", "seed"):
             assert getattr(explanation.plan, what) == getattr(other.plan, what)
-    assert explain(photo(24, 24), sound, same_masks_as=other, n_masks=64).n_masks == 64
+    assert explain_masks(photo(24, 24), sound, same_masks_as=other, n_masks=64).n_masks == 64
 
 
 @pytest.mark.parametrize("given", [{"seed": 1}, {"mask_prob": 0.5}, {"grid": 4}, {"fills": "red"}])
 def test_like_another_and_otherwise_at_once_is_refused(given):
-    other = explain(IMAGE, sound, n_masks=64)
+    other = explain_masks(IMAGE, sound, n_masks=64)
     with pytest.raises(InputError, match=f"and {next(iter(given))} too"):
-        explain(IMAGE, sound, same_masks_as=other, **given)
+        explain_masks(IMAGE, sound, same_masks_as=other, **given)
 
 
 def test_a_word_that_is_not_auto_is_refused():
     with pytest.raises(InputError, match="between 0 and 1, or be auto"):
-        explain(IMAGE, sound, mask_prob="half")
+        explain_masks(IMAGE, sound, mask_prob="half")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -181,6 +178,6 @@ def test_a_chosen_mask_prob_hides_nothing_that_one_half_shows(kind):
     for seed in range(2):
         image, model, regions = draw(kind, seed)
         for mask_prob in n_found:
-            explanation = explain(image, model, n_masks=384, mask_prob=mask_prob, seed=seed)
+            explanation = explain_masks(image, model, n_masks=384, mask_prob=mask_prob, seed=seed)
             n_found[mask_prob] += sum(found(interpret(explanation, 0).findings, regions))
     assert n_found["auto"] >= n_found[0.5]

@@ -118,6 +118,7 @@ def run(*words, path=None):
 # ---- fills
 
 
+@pytest.mark.slow
 def test_a_fill_from_another_package_is_painted_saved_and_shown_by_the_command(outside, tmp_path):
     stop().save(tmp_path / "stop.png")
     out = tmp_path / "run"
@@ -286,7 +287,9 @@ def test_a_broken_estimator_is_one_sentence(entry, hint, median, tmp_path, monke
 
 def test_the_example_for_authors_of_estimators_runs(tmp_path, monkeypatch):
     """The one in the docstring of `mcrise.estimators`, with the entry point that it names."""
-    example = textwrap.dedent(estimators.__doc__.partition("such as `contrast`.")[2])
+    example = textwrap.dedent(
+        estimators.__doc__.partition("such as `contrast`.")[2].partition("In the order")[0]
+    )
     names = "from mcrise.estimators import Estimate, Estimator, contrast, estimate\n"
     install(tmp_path, "half-maps", estimators.GROUP, "half = half_maps:HALF",
             half_maps=names + example)  # fmt: skip

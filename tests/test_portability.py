@@ -181,6 +181,7 @@ def test_a_worker_ignores_ctrl_c_also_where_it_does_not_inherit_that(monkeypatch
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.slow
 def test_a_study_needs_no_fork(tmp_path, monkeypatch):
     make_images(tmp_path / "images", 1)
     study = make_study(tmp_path, SMALL)
@@ -340,6 +341,7 @@ def test_a_study_without_a_terminal_says_how_far_it_is(capsys, monkeypatch):
     assert "images (2 failed): 4 of 9 images, 0.11 images/s, 45 s left\n" in told
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_a_bar_and_figures_and_no_warning(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SOURCE.parent), str(HERE)]))
     cell = nbformat.v4.new_code_cell(

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import versions
-from doc_blocks import by_bash, run_page
+from doc_blocks import by_bash
 
 pytestmark = pytest.mark.slow  # installs from a package index
 
@@ -23,29 +23,16 @@ def installed(tmp_path_factory):
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     pip = [folder / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet"]
     assert versions.run([*pip, wheel], folder).returncode == 0  # without PYTHONPATH
-    return folder / "venv" / "bin", pip, wheel
+    return folder / "venv" / "bin"
 
 
-@pytest.fixture(autouse=True)
-def outside(monkeypatch):
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-
-
-def test_the_demo_runs_and_what_needs_more_says_so(installed, tmp_path, monkeypatch):
-    programs, _, _ = installed
-    monkeypatch.chdir(tmp_path)
-    found, report, then = by_bash("mcrise demo", programs).splitlines()[-3:]
+def test_the_demo_runs_and_what_needs_more_says_so(installed, tmp_path):
+    found, report, then = by_bash("mcrise demo", tmp_path, installed).splitlines()[-3:]
     assert "makes it 'priority road'" in found
     assert report == "Report: mcrise-demo/report.html"
     assert then.startswith("Next: mcrise explain ")
     said = by_bash("mcrise serve 2>&1 || true; mcrise audit mcrise-demo/signs --out a 2>&1 || true",
-                   programs)  # fmt: skip
+                   tmp_path, installed)  # fmt: skip
     assert "pip install fastapi uvicorn" in said
     assert "pip install pyarrow" in said
     assert "Traceback" not in said
-
-
-def test_the_commands_of_the_readme_run(installed, tmp_path):
-    programs, pip, wheel = installed
-    subprocess.run([*pip, f"{wheel}[study]", "pytest"], check=True)
-    assert run_page(versions.ROOT / "README.md", tmp_path, programs, {"sh"}) == 3

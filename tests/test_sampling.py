@@ -9,7 +9,7 @@ from mcrise.explanation_file import RunFile, load
 from mcrise.images import unit_float
 from mcrise.masks import CHUNK
 from mcrise.sampling import iter_explain
-from planted import Counting, PatchModel, constant_model, gray_image, photo
+from planted import Counting, PatchModel, constant_model, explain_masks, gray_image, photo
 
 MODEL = PatchModel(slice(4, 12), slice(4, 12))
 
@@ -29,7 +29,7 @@ class FailsAt:
 
 def test_the_model_is_called_on_the_masks_once_on_the_untouched_image_and_on_four_masks_twice():
     model = Counting(MODEL)
-    explanation = mcrise.explain(
+    explanation = explain_masks(
         photo(16, 16), model, n_masks=100, batch_size=16, mask_prob=0.3, trials=False
     )
     assert explanation.n_masks == 128  # whole chunks
@@ -51,8 +51,8 @@ def test_a_callable_gets_the_dtype_and_range_of_the_image_it_was_given():
         seen.append((images.dtype, images.shape[1:], images.min(), images.max()))
         return constant_model(images)
 
-    mcrise.explain(photo(16, 24), model, n_masks=64, mask_prob=0.3, trials=False)
-    mcrise.explain(unit_float(photo(16, 24)), model, n_masks=64, mask_prob=0.3, trials=False)
+    explain_masks(photo(16, 24), model, n_masks=64, mask_prob=0.3, trials=False)
+    explain_masks(unit_float(photo(16, 24)), model, n_masks=64, mask_prob=0.3, trials=False)
     for dtype, _, low, high in seen[:4]:
         assert (dtype, low, high) == (np.uint8, 0, 255)
     for dtype, shape, low, high in seen[4:]:
@@ -64,7 +64,7 @@ def test_a_callable_gets_the_dtype_and_range_of_the_image_it_was_given():
 
 def test_the_batch_size_changes_no_bit_for_a_model_that_does_not_depend_on_it():
     one, sixteen, all_at_once = (
-        mcrise.explain(photo(16, 16), MODEL, n_masks=256, batch_size=size).maps(0)
+        explain_masks(photo(16, 16), MODEL, n_masks=256, batch_size=size).maps(0)
         for size in (1, 16, 64)
     )
     assert np.array_equal(one.values, sixteen.values)
@@ -75,7 +75,7 @@ def test_the_batch_size_changes_no_bit_for_a_model_that_does_not_depend_on_it():
 def test_the_batch_size_hardly_matters_to_onnx_runtime():
     model = mcrise.load_model("demo")
     one, sixteen, all_at_once = (
-        mcrise.explain(photo(96, 96), model, n_masks=128, batch_size=size).maps(14).values
+        explain_masks(photo(96, 96), model, n_masks=128, batch_size=size).maps(14).values
         for size in (1, 16, 64)
     )
     np.testing.assert_allclose(one, sixteen, atol=1e-5)
@@ -84,31 +84,31 @@ def test_the_batch_size_hardly_matters_to_onnx_runtime():
 
 def test_the_same_run_twice_is_the_same_to_the_bit_with_the_real_model():
     model = mcrise.load_model("demo")
-    a, b = (mcrise.explain(photo(96, 96), model, n_masks=128).maps(14) for _ in range(2))
+    a, b = (explain_masks(photo(96, 96), model, n_masks=128).maps(14) for _ in range(2))
     assert np.array_equal(a.values, b.values)
     assert np.array_equal(a.se, b.se)
 
 
 def test_batch_size_auto_picks_a_divisor_of_a_chunk_and_writes_it_down():
-    explanation = mcrise.explain(photo(16, 16), MODEL, n_masks=64, batch_size="auto")
+    explanation = explain_masks(photo(16, 16), MODEL, n_masks=64, batch_size="auto")
     assert explanation.batch_size in (4, 8, 16, 32, 64)
 
 
 @pytest.mark.parametrize("batch_size", [0, 3, 48, 128, "many"])
 def test_a_batch_that_would_straddle_chunks_is_refused(batch_size):
     with pytest.raises(InputError, match="divide a chunk"):
-        mcrise.explain(photo(16, 16), MODEL, n_masks=64, batch_size=batch_size)
+        explain_masks(photo(16, 16), MODEL, n_masks=64, batch_size=batch_size)
 
 
 @pytest.mark.parametrize("n_masks", [0, -5])
 def test_no_masks_are_refused(n_masks):
     with pytest.raises(InputError, match="at least 1"):
-        mcrise.explain(photo(16, 16), MODEL, n_masks=n_masks)
+        explain_masks(photo(16, 16), MODEL, n_masks=n_masks)
 
 
 def test_a_model_that_fails_is_one_sentence_and_nothing_before_it_is_lost():
     with pytest.raises(ModelError, match=r"chunk 2.*ValueError: out of memory") as caught:
-        mcrise.explain(photo(16, 16), FailsAt(1 + 2 * 2 + 1 + 2), n_masks=512, mask_prob=0.3)
+        explain_masks(photo(16, 16), FailsAt(1 + 2 * 2 + 1 + 2), n_masks=512, mask_prob=0.3)
     assert "\n" not in str(caught.value)
     assert caught.value.explanation.n_masks == 2 * CHUNK
 
@@ -117,21 +117,21 @@ def test_a_failed_run_is_saved_and_goes_on(tmp_path):
     path = tmp_path / "run.npz"
     model = FailsAt(1 + 2 * 2 + 1 + 2)  # two batches a chunk and one asked twice; in the third
     with pytest.raises(ModelError):
-        mcrise.explain(photo(16, 16), model, n_masks=512, mask_prob=0.3, save=path)
+        explain_masks(photo(16, 16), model, n_masks=512, mask_prob=0.3, save=path)
     assert load(path).n_masks == 2 * CHUNK
     before = model.n_calls
-    explanation = mcrise.explain(photo(16, 16), model, n_masks=512, save=path, trials=False)
+    explanation = explain_masks(photo(16, 16), model, n_masks=512, save=path, trials=False)
     # Twice more: the untouched image and four masks, to recognize the model.
     assert model.n_calls - before == 2 * 6 + 2
-    whole = mcrise.explain(photo(16, 16), MODEL, n_masks=512, mask_prob=0.3)
+    whole = explain_masks(photo(16, 16), MODEL, n_masks=512, mask_prob=0.3)
     assert np.array_equal(explanation.maps(0).values, whole.maps(0).values)
 
 
 def test_a_record_of_another_run_is_not_continued(tmp_path):
     path = tmp_path / "run.npz"
-    mcrise.explain(photo(16, 16), MODEL, n_masks=64, save=path)
+    explain_masks(photo(16, 16), MODEL, n_masks=64, save=path)
     with pytest.raises(ExplanationError, match="other seed, kind of score"):
-        mcrise.explain(photo(16, 16), MODEL, n_masks=64, seed=1, score_kind="any", save=path)
+        explain_masks(photo(16, 16), MODEL, n_masks=64, seed=1, score_kind="any", save=path)
 
 
 def test_a_watcher_that_stops_listening_leaves_a_saved_record(tmp_path):
@@ -157,7 +157,7 @@ def test_a_watcher_that_stops_listening_leaves_a_saved_record(tmp_path):
 )
 def test_scores_that_make_no_sense_are_refused_with_the_remedy(answer, sentence):
     with pytest.raises(ModelError, match=sentence):
-        mcrise.explain(photo(16, 16), lambda images: answer(len(images)), n_masks=64)
+        explain_masks(photo(16, 16), lambda images: answer(len(images)), n_masks=64)
 
 
 def test_a_model_that_changes_its_number_of_classes_is_noticed():
@@ -167,7 +167,7 @@ def test_a_model_that_changes_its_number_of_classes_is_noticed():
         )
 
     with pytest.raises(ModelError, match="4 scores per image after 2"):
-        mcrise.explain(photo(16, 16), model, n_masks=64)
+        explain_masks(photo(16, 16), model, n_masks=64)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_model_that_changes_its_number_of_classes_is_noticed():
 )  # fmt: skip
 def test_scores_are_checked_by_their_kind(kind, scores, fine):
     def run():
-        return mcrise.explain(
+        return explain_masks(
             photo(16, 16),
             lambda images: np.tile(scores, (len(images), 1)),
             n_masks=64,
@@ -201,7 +201,7 @@ def test_a_model_that_sees_little_under_masks_is_told_of():
         )
         return np.stack([p, 1 - p], axis=1)
 
-    notes = mcrise.explain(gray_image(16, 16), shy, n_masks=256, mask_prob=0.5).maps(0).notes
+    notes = explain_masks(gray_image(16, 16), shy, n_masks=256, mask_prob=0.5).maps(0).notes
     assert any(
         "under masks the score averages 0.01" in note and "try 0.2" in note for note in notes
     )
@@ -214,19 +214,19 @@ def test_a_map_that_is_all_noise_says_so_and_what_would_help():
         p = rng.random(len(images))
         return np.stack([p, 1 - p], axis=1)
 
-    maps = mcrise.explain(photo(32, 32), noise, n_masks=512).maps(0)
+    maps = explain_masks(photo(32, 32), noise, n_masks=512).maps(0)
     assert maps.relative_error > 1
     assert any("1,536 more masks would halve its error" in note for note in maps.notes)
 
 
 def test_a_model_that_ignores_the_image_is_told_of():
-    maps = mcrise.explain(photo(16, 16), constant_model, n_masks=64).maps(0)
+    maps = explain_masks(photo(16, 16), constant_model, n_masks=64).maps(0)
     assert "does not look at the image" in maps.notes[0]
 
 
 def test_a_progress_bar_shows_speed_and_time_left(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    mcrise.explain(photo(16, 16), MODEL, n_masks=128, progress=True)
+    explain_masks(photo(16, 16), MODEL, n_masks=128, progress=True)
     shown = capsys.readouterr()
     assert "128/128" in shown.err
     assert "masks/s" in shown.err
@@ -235,7 +235,7 @@ def test_a_progress_bar_shows_speed_and_time_left(capsys, monkeypatch):
 
 def test_something_that_cannot_be_called_is_no_model():
     with pytest.raises(InputError, match="dict"):
-        mcrise.explain(photo(16, 16), {}, n_masks=64)
+        explain_masks(photo(16, 16), {}, n_masks=64)
 
 
 def noisy_red(images):
@@ -247,7 +247,7 @@ def noisy_red(images):
 
 
 def test_auto_stops_when_the_promised_error_is_reached_and_says_so():
-    explanation = mcrise.explain(photo(32, 32), MODEL, n_masks="auto", tolerance=0.3, grid=(4, 4))
+    explanation = explain_masks(photo(32, 32), MODEL, n_masks="auto", tolerance=0.3, grid=(4, 4))
     assert explanation.n_masks < 8000
     assert explanation.maps(explanation.resolve(None)).relative_error <= 0.3
     assert explanation.stop_reason.startswith(
@@ -256,7 +256,7 @@ def test_auto_stops_when_the_promised_error_is_reached_and_says_so():
 
 
 def test_auto_stops_at_the_cap_and_says_that_it_is_not_settled():
-    explanation = mcrise.explain(
+    explanation = explain_masks(
         photo(32, 32), noisy_red, n_masks="auto", tolerance=0.05, max_masks=500
     )
     assert explanation.n_masks == 512
@@ -266,7 +266,7 @@ def test_auto_stops_at_the_cap_and_says_that_it_is_not_settled():
 
 def test_an_automatic_run_that_was_cut_short_stops_where_one_never_cut_does():
     options = {"n_masks": "auto", "tolerance": 0.3, "grid": (4, 4)}
-    whole = mcrise.explain(photo(32, 32), MODEL, **options)
+    whole = explain_masks(photo(32, 32), MODEL, **options)
     for n_chunks in (1, 5, whole.n_masks // CHUNK):
         run = iter_explain(photo(32, 32), MODEL, **options)
         for explanation in run:
@@ -279,15 +279,15 @@ def test_an_automatic_run_that_was_cut_short_stops_where_one_never_cut_does():
 
 def test_a_finished_run_grows_by_what_is_missing():
     model = Counting(MODEL)
-    explanation = mcrise.explain(photo(16, 16), model, n_masks=128, mask_prob=0.3, trials=False)
+    explanation = explain_masks(photo(16, 16), model, n_masks=128, mask_prob=0.3, trials=False)
     grown = list(mcrise.grow(explanation, model, n_masks=256))[-1]
     assert model.n_images == 1 + 256 + 4
-    whole = mcrise.explain(photo(16, 16), MODEL, n_masks=256, mask_prob=0.3)
+    whole = explain_masks(photo(16, 16), MODEL, n_masks=256, mask_prob=0.3)
     assert np.array_equal(grown.maps(0).values, whole.maps(0).values)
 
 
 def test_a_run_is_not_continued_with_another_model():
-    explanation = mcrise.explain(photo(16, 16), MODEL, n_masks=64)
+    explanation = explain_masks(photo(16, 16), MODEL, n_masks=64)
     with pytest.raises(ExplanationError, match="constant_model"):
         next(mcrise.grow(explanation, constant_model, n_masks=128))
 
@@ -304,15 +304,15 @@ def test_what_is_asked_is_checked_at_the_call_not_at_the_first_step(wrong):
 def test_an_unknown_target_is_refused_before_the_first_mask():
     model = Counting(MODEL)
     with pytest.raises(InputError, match="'yellow' is not a label"):
-        mcrise.explain(photo(16, 16), model, target="yellow", labels=["red", "other"])
+        explain_masks(photo(16, 16), model, target="yellow", labels=["red", "other"])
     assert model.n_images == 1
 
 
 def test_a_list_of_images_gives_a_list_of_records():
-    explanations = mcrise.explain([photo(16, 16), photo(16, 20)], MODEL, n_masks=64, progress=True)
+    explanations = explain_masks([photo(16, 16), photo(16, 20)], MODEL, n_masks=64, progress=True)
     assert [explanation.plan.size for explanation in explanations] == [(16, 16), (16, 20)]
     with pytest.raises(InputError, match="one place to save"):
-        mcrise.explain([photo(16, 16)], MODEL, n_masks=64, save="run.npz")
+        explain_masks([photo(16, 16)], MODEL, n_masks=64, save="run.npz")
 
 
 @pytest.mark.parametrize("in_file", [True, False])
@@ -324,9 +324,9 @@ def test_settings_of_a_model_count_for_several_images_as_for_one(in_file, tmp_pa
     model = copy if in_file else MODEL
     given = {"mean": 0.5, "std": 0.5, "n_masks": 64, "mask_prob": 0.3}
     images = [photo(48, 48), photo(48, 48)[::-1].copy()]
-    several = mcrise.explain(images, model, **given)
+    several = explain_masks(images, model, **given)
     for image, explanation in zip(images, several, strict=True):
-        alone = mcrise.explain(image, model, **given)
+        alone = explain_masks(image, model, **given)
         assert not alone.differences(explanation)
         np.testing.assert_array_equal(alone.scores[0], explanation.scores[0])
 
@@ -334,9 +334,9 @@ def test_settings_of_a_model_count_for_several_images_as_for_one(in_file, tmp_pa
 def test_what_one_would_guess_works():
     torch = pytest.importorskip("torch")
     image = photo(16, 20)
-    plain = mcrise.explain(image, MODEL, n_masks=64, fills="red,#0f0", grid=(4, 4))
+    plain = explain_masks(image, MODEL, n_masks=64, fills="red,#0f0", grid=(4, 4))
     for guess in ({"fills": ["red", "#0f0"]}, {"colors": "red,#0f0"}, {"colors": ["red", "#0f0"]}):
-        explanation = mcrise.explain(image, MODEL, n_masks=64, grid=4, **guess)
+        explanation = explain_masks(image, MODEL, n_masks=64, grid=4, **guess)
         assert explanation.plan == plain.plan
         assert np.array_equal(explanation.scores[0], plain.scores[0])
     chosen = plain.maps(0)
@@ -345,17 +345,17 @@ def test_what_one_would_guess_works():
         chosen["blue"]
     tensor = torch.from_numpy(image).permute(2, 0, 1)  # as torch has images
     answers = lambda images: torch.from_numpy(MODEL(images)).requires_grad_()  # noqa: E731
-    explanation = mcrise.explain(tensor, answers, n_masks=64, fills="red,#0f0", grid=4)
+    explanation = explain_masks(tensor, answers, n_masks=64, fills="red,#0f0", grid=4)
     assert np.array_equal(explanation.scores[0], plain.scores[0])
 
 
 def test_logits_are_turned_into_probabilities_where_that_is_said():
     logits = lambda images: np.log(MODEL(images) + 1e-6)  # noqa: E731
-    plain = mcrise.explain(photo(16, 16), MODEL, n_masks=64)
-    explanation = mcrise.explain(photo(16, 16), logits, n_masks=64, softmax=True)
+    plain = explain_masks(photo(16, 16), MODEL, n_masks=64)
+    explanation = explain_masks(photo(16, 16), logits, n_masks=64, softmax=True)
     np.testing.assert_allclose(explanation.scores[0], plain.scores[0], atol=1e-4)
     odds = lambda images: logits(images) - np.log(1 - MODEL(images) + 1e-6)  # noqa: E731
-    explanation = mcrise.explain(photo(16, 16), odds, n_masks=64, sigmoid=True)
+    explanation = explain_masks(photo(16, 16), odds, n_masks=64, sigmoid=True)
     np.testing.assert_allclose(explanation.scores[0], plain.scores[0], atol=1e-4)
     assert explanation.kind == "independent"
 
@@ -367,7 +367,7 @@ def test_any_callable_may_be_given_the_size_and_the_numbers_it_wants():
         seen.append((images.shape[1:], images.dtype, images.min(), images.max()))
         return constant_model(images)
 
-    mcrise.explain(photo(40, 30), model, n_masks=64, size=(16, 24), mean=0.5, std=0.5)
+    explain_masks(photo(40, 30), model, n_masks=64, size=(16, 24), mean=0.5, std=0.5)
     assert {(shape, str(dtype)) for shape, dtype, _, _ in seen} == {((16, 24, 3), "float32")}
     assert min(low for *_, low, _ in seen) == pytest.approx(-1, abs=0.02)
     assert max(high for *_, high in seen) == pytest.approx(1, abs=0.02)
@@ -382,7 +382,7 @@ def test_batch_size_auto_takes_the_size_that_is_fastest_per_image(monkeypatch):
         return MODEL(images)
 
     monkeypatch.setattr(mcrise.model_calls.time, "perf_counter", lambda: now[0])
-    explanation = mcrise.explain(photo(16, 16), model, n_masks=64, batch_size="auto")
+    explanation = explain_masks(photo(16, 16), model, n_masks=64, batch_size="auto")
     assert explanation.batch_size == 8
 
 
@@ -391,11 +391,11 @@ def test_batch_size_auto_takes_the_size_that_is_fastest_per_image(monkeypatch):
 )
 def test_impossible_stopping_rules_are_refused(wrong):
     with pytest.raises(InputError):
-        mcrise.explain(photo(16, 16), MODEL, **({"n_masks": "auto"} | wrong))
+        explain_masks(photo(16, 16), MODEL, **({"n_masks": "auto"} | wrong))
 
 
 def test_a_chunk_too_large_for_the_buffer_is_painted_in_parts_to_the_same_bit(monkeypatch):
-    whole = mcrise.explain(photo(16, 16), MODEL, n_masks=128, batch_size=8)
+    whole = explain_masks(photo(16, 16), MODEL, n_masks=128, batch_size=8)
     monkeypatch.setattr("mcrise.model_calls.MOST_BUFFER", 10_000)  # a dozen such images
-    parts = mcrise.explain(photo(16, 16), MODEL, n_masks=128, batch_size=8)
+    parts = explain_masks(photo(16, 16), MODEL, n_masks=128, batch_size=8)
     assert np.array_equal(parts.scores[1], whole.scores[1])

@@ -10,8 +10,10 @@ from mcrise.cli import cli
 from mcrise.models.model import Model
 from mcrise.models.provenance import Origin
 from mcrise.similarity import distances_to, match, open_gallery
-from planted import Counting
+from planted import Counting, explain_masks
 from planted_reading import shared_data
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 SIZE = (32, 24)
 
@@ -56,7 +58,7 @@ def test_the_nearest_is_matched_and_its_similarity_starts_at_one_over_e(gallery)
     found = match(query_of(gallery), open_gallery(gallery, embed), embed)
     assert (found.path.name, found.rank) == ("purple.png", 1)
     assert found.distance == pytest.approx(np.sqrt(3) * 10 / 255, rel=1e-5)
-    explanation = mcrise.explain(query_of(gallery), found.model, n_masks=64, mask_prob=0.1)
+    explanation = explain_masks(query_of(gallery), found.model, n_masks=64, mask_prob=0.1)
     assert explanation.untouched[0] == pytest.approx(np.exp(-1), rel=1e-5)
     assert explanation.maps().unit == "change of similarity"
     assert explanation.label(0) == "similarity to purple.png"
@@ -72,7 +74,7 @@ def test_similarity_falls_with_the_distance_in_units_of_the_untouched_one(galler
 def test_painting_the_shirt_lowers_the_similarity_and_trousers_do_not_count(gallery):
     embed = embedder()
     found = match(query_of(gallery), open_gallery(gallery, embed), embed)
-    maps = mcrise.explain(
+    maps = explain_masks(
         query_of(gallery), found.model, fills="green,white", n_masks=512, mask_prob=0.1
     ).maps()
     assert (maps.values[:, 4:12].mean(axis=(1, 2)) < 0).all()

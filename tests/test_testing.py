@@ -146,10 +146,12 @@ def test_a_model_that_answers_differently_each_time_is_told_from_one_that_depend
 
 def test_the_example_in_the_docs_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/testing.md").read_text(), re.DOTALL)
-    Path("images").mkdir()
+    page = (ROOT / "docs/testing.md").read_text()
+    block = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    folder = Path("mcrise-demo/signs")
+    folder.mkdir(parents=True)
     for name, draw in SIGNS.items():
-        draw().save(f"images/{name}.png")
+        draw().save(folder / f"{name}.png")
     names = {}
     exec(block, names)
     (test,) = (names[name] for name in names if name.startswith("test"))

@@ -88,14 +88,14 @@ class WholeCase(Case):
     jitters: bool = False
 
 
-def draw_whole(kind: str, seed: int) -> WholeCase:
+def draw_whole(kind: str, seed: int, kinds: "dict[str, Any] | None" = None) -> WholeCase:
     """The case of a kind and a seed; drawn again where its places find no room in the image."""
     for attempt in range(N_TRIES):
         rng = np.random.default_rng([zlib.crc32(kind.encode()), seed, attempt])
         rows, cols = (int(side) for side in rng.choice(SIDES, 2))
         size = (rows, rows) if rng.random() < 0.4 else (rows, cols)
         try:
-            plant = WHOLE[kind](rng, size)
+            plant = (kinds or WHOLE)[kind](rng, size)
         except NoRoom:
             continue
         n_classes = int(rng.integers(5, 11))

@@ -18,6 +18,9 @@ def safe_str(error: BaseException) -> str:
 def first_line(error: BaseException) -> str:
     """The reason in an error of somebody else's code, to be quoted within a sentence."""
     lines = [line.strip() for line in safe_str(error).splitlines() if line.strip()]
+    lines = [
+        line for line in lines if not line.startswith("Exception from ")
+    ] or lines  # OpenVINO's
     return lines[0].rstrip(".:") if lines else "no reason given"
 
 
@@ -38,6 +41,10 @@ def with_cause(ours: Ours, cause: BaseException) -> Ours:
 
 class InputError(McriseError):
     """What was asked for cannot be: a wrong value, file or combination."""
+
+
+class TooSmallError(InputError):
+    """An image is too small to be explained; a batch leaves it out."""
 
 
 class ExplanationError(InputError):

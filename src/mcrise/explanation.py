@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ._util.text import number
 from ._util.validation import MOST, check_labels
 from .errors import ExplanationError, InputError
 from .estimators import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from .interpretation.findings import Findings
 
-MOST_CLASSES = 10_000
+MOST_CLASSES = 2**15  # ImageNet-21k has 21,843
 MOST_BYTES = 4 * 2**30  # of its file
 SAME_ANSWER = 1e-3  # of the range of scores; runtimes round differently
 TRIALS = 64  # repaints that a search for findings may try by default
@@ -53,6 +54,7 @@ class Prediction(NamedTuple):
     label: str
     score: float
     runner_up: "Prediction | None" = None
+    kind: str = "probability"  # of scores
 
     @property
     def is_undecided(self) -> bool:
@@ -64,11 +66,12 @@ class Prediction(NamedTuple):
 
     def __str__(self) -> str:
         if self.runner_up is None:
-            return f"Score of {self.label}: {self.score:.2f}"  # a single score decides nothing
+            # A single score decides nothing.
+            return f"Score of {self.label}: {number(self.score, self.kind)}"
         after = ": undecided" if self.is_undecided else ""
         return (
-            f"Prediction: {self.label} {self.score:.2f}, next {self.runner_up.label} "
-            f"{self.runner_up.score:.2f}{after}"
+            f"Prediction: {self.label} {number(self.score, self.kind)}, next "
+            f"{self.runner_up.label} {number(self.runner_up.score, self.kind)}{after}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -300,7 +303,10 @@ class Explanation:
     def top(self, n: int = 5) -> list[Prediction]:
         """The `n` classes with the highest scores on the untouched image, best first."""
         best = np.argsort(-self.untouched, kind="stable")[:n]
-        return [Prediction(int(c), self.label(int(c)), float(self.untouched[c])) for c in best]
+        return [
+            Prediction(int(c), self.label(int(c)), float(self.untouched[c]), kind=self.kind)
+            for c in best
+        ]
 
     def add(self, chunk: int, scores: NDArray[Any]) -> None:
         """Take the scores (64, C) of a chunk; chunks may come in any order."""

@@ -61,6 +61,7 @@ def explanation_bytes(explanation: Explanation) -> bytes:
 
 
 def arrays_of(explanation: Explanation) -> dict[str, NDArray[Any]]:
+    explanation.check_room()  # what is written can be read
     chunks = explanation.chunks
     scores = [explanation.scores[chunk] for chunk in chunks]
     answers = dict(explanation.answers)  # once: another thread may be adding to them

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from ._util.array_eq import ArrayEq
-from .errors import InputError
+from .errors import InputError, TooSmallError
 
 SMALLEST_SIDE = 8  # pixels; below it there is no room for "where"
 MOST_PIXELS = 100_000_000
@@ -228,7 +228,7 @@ def file_name(path: Path | str) -> str:
 
 def check_extent(name: str, rows: int, cols: int) -> None:
     if min(rows, cols) < SMALLEST_SIDE:
-        raise InputError(
+        raise TooSmallError(
             f"{name} is {rows} x {cols} pixels, but each side needs at least {SMALLEST_SIDE}: "
             "give a larger image."
         )

@@ -89,10 +89,7 @@ def standing(untouched: Scores, kind: str, target: int) -> tuple[float, float, i
 
 def say(best: float, left: Mapping[float, float], score: float) -> str:
     """Why, in a sentence; `score` is that of the untouched image."""
-    others = ", ".join(
-        f"{100 * (1 - share):.0f}% at {tried:g}" for tried, share in left.items() if tried != best
-    )
     return (
-        f"mask_prob {best:g}: under masks the score of {score:.2g} changes by "
-        f"{100 * (1 - left[best]):.0f}% on average{f' ({others})' if others else ''}"
+        f"{100 * best:g}% of the image is painted at a time (mask_prob, chosen automatically): the "
+        f"score of {score:.2g} then changes by {100 * (1 - left[best]):.0f}% on average"
     )

@@ -147,7 +147,7 @@ def model_of(explanation: Explanation, model: Any) -> Model:
     kind = cast(ScoreKind, explanation.kind)
     known = load_model(model, score_kind=kind) if bare else load_model(model)
     recognise(explanation, known)
-    explanation.assumed = known.notes
+    explanation.assumed = explanation.assumed or known.notes
     return known
 
 

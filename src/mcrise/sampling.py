@@ -132,10 +132,10 @@ def begin(
     canvas = model.canvas(view.pixels, plan.fills)
     untouched = ask(model, canvas.untouched(), "the untouched image", None)[0]
     hint, n_asked = preprocessing_hint(model, view)
-    view = replace(view, notes=(*view.notes, hint)) if hint else view
     explanation = Explanation(
         plan, view, untouched, model.labels, model.kind, 1, model.identity, model.origin
     )
+    explanation.assumed = (*model.notes, hint) if hint else model.notes
     explanation.n_checks += n_asked
     explanation.check_room(most_masks(config.n_masks, config.max_masks))
     size = config.batch_size
@@ -333,6 +333,7 @@ def explain(
         explanation, _ = last_or_interrupted(one(image) if file is None else file.keep(one(image)))
         if explanation is None:
             raise KeyboardInterrupt
+        warn_of_assumed(explanation)
         return explanation
     explanations = Explanations()
     for source in sources:
@@ -348,7 +349,15 @@ def explain(
             break
     if explanations.failed and not explanations:
         raise InputError(next(iter(explanations.failed.values())))
+    for explanation in explanations[:1]:
+        warn_of_assumed(explanation)
     return explanations
+
+
+def warn_of_assumed(explanation: Explanation) -> None:
+    """Say once, to whoever called `explain`, what was assumed about the model."""
+    if explanation.assumed:
+        warnings.warn(f"Assumed: {'; '.join(explanation.assumed)}.", stacklevel=3)
 
 
 class Explanations(list[Explanation]):

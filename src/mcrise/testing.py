@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ._util.files import write_atomically
+from .audits.suspects import Suspect
 from .audits.transplants import fitted
 from .audits.zones import KNOWN, Box, Zone, parse_box
 from .errors import InputError, ModelError
@@ -38,7 +39,7 @@ N_DONORS = 2  # other images whose zone is given to one
 N_AGAIN = 8  # answers that must be alike before a model is blamed
 PARTS = (8, 8)  # cells, some of which are painted where a part of the zone is
 
-ZoneLike = str | Box | NDArray[np.bool_] | Sequence[NDArray[np.bool_]]
+ZoneLike = str | Box | Suspect | NDArray[np.bool_] | Sequence[NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,9 @@ def assert_ignores(
 
     `model` and `settings` are what `load_model` takes; `images` are paths, Pillow images or arrays.
     `zone` is a name (`rim`, `center`, `lower right`, ...), a box (top, left, bottom, right, from 0
-    to 1), as a string too (`"0.7:0.7:1:1"`), a mask (H, W) of the model's input, or a mask for each
-    image. A score must lie in 0..1. With `save`, the worst image is written there as a PNG.
+    to 1), as a string too (`"0.7:0.7:1:1"`), a mask (H, W) of the model's input, a mask for each
+    image, or a suspect of an audit, whose place is the zone. A score must lie in 0..1. With `save`,
+    the worst image is written there as a PNG.
 
     Raises
     ------
@@ -122,6 +124,7 @@ def assert_ignores(
             "0..1: give softmax=True or sigmoid=True."
         )
     name = f"the {zone}" if isinstance(zone, str) and zone in ZONES else "the zone"
+    name = f"what {zone.classes} may follow" if isinstance(zone, Suspect) else name
     worst: Change | None = None
     for seen, change in looks(opened, images, zone, fills, target, seed):
         worst = change if worst is None or change.size > worst.size else worst
@@ -283,6 +286,8 @@ def region_of(
     one: Any = zone
     if isinstance(zone, str) or is_box(zone):
         one = box_region(as_zone(zone), size)
+    elif isinstance(zone, Suspect):
+        one = suspect_region(zone, size)
     elif not isinstance(zone, list | tuple | np.ndarray) or not len(zone):
         raise InputError(f"The zone is {zone!r:.60}, but a name, a box or masks are needed.")
     elif np.ndim(zone[0]) == 2:
@@ -298,6 +303,17 @@ def region_of(
     if not region.any():
         raise InputError("The zone is empty: mark what must be ignored.")
     return region
+
+
+def suspect_region(suspect: Suspect, size: tuple[int, ...]) -> NDArray[np.bool_]:
+    """The pixels (H, W) of the place that a suspect is about."""
+    if suspect.region is None:
+        raise InputError(
+            f"The suspect {suspect.headline!r} is about the whole image, but a zone is needed: "
+            "give one that has a place."
+        )
+    rows, cols = (np.arange(n) * len(suspect.region) // n for n in size)
+    return np.asarray(suspect.region[np.ix_(rows, cols)])
 
 
 def is_box(zone: Any) -> bool:

@@ -20,8 +20,8 @@ import planted_signs
 from audit_runs import GIVEN, command, files
 from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.audits import tables
-from mcrise.audits.api import audit, prepare
-from mcrise.audits.config import AuditConfig
+from mcrise.audits.api import OWN_TRIALS, audit, prepare
+from mcrise.audits.config import AuditConfig, AuditWorker
 from mcrise.audits.confirmation import ConfirmationTask
 from mcrise.audits.diff import compare_audits
 from mcrise.audits.measure import Task, energies, half_maps, measure_image, repaint
@@ -527,6 +527,46 @@ def test_an_image_that_fails_ends_the_audit_or_is_left_out(tmp_path):
     assert "is not an image" in row["error"]
 
 
+def test_an_image_that_is_too_small_does_not_end_the_audit(tmp_path):
+    data = make_collection(tmp_path / "data", 2)
+    Image.new("RGB", (9, 7)).save(data / "red" / "000.png")
+    found = audit(data, planted_signs.model, out=tmp_path / "out", **GIVEN)
+    assert (found.n_images, found.n_failed) == (6, 1)
+    assert "- red/000.png: The image is 7 x 9 pixels" in str(found)
+
+
+def test_each_step_of_an_image_has_tries_of_its_own(tmp_path, monkeypatch):
+    """A model that raises now and then does so in several steps of one image."""
+    data, tried, do = make_collection(tmp_path / "data", 6), set(), AuditWorker.do
+
+    def at_second_try(worker, task):
+        if task.key not in tried:
+            tried.add(task.key)
+            raise ModelError("now and then")
+        return do(worker, task)
+
+    monkeypatch.setattr(AuditWorker, "do", at_second_try)
+    found = audit(data, planted_signs.model, out=tmp_path / "out", retries=1, **GIVEN)
+    assert found.n_failed == 0
+    assert len({stage for _, stage in tried}) >= 2
+
+
+def test_a_model_that_raises_while_mask_prob_is_chosen_is_asked_again(tmp_path):
+    data, n_calls = make_collection(tmp_path / "data", 1), 0
+
+    def now_and_then(images):
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == 2:  # after the image as it is, the first of its masks
+            raise RuntimeError("now and then")
+        return planted_signs.signs(images)
+
+    model = replace(planted_signs.model, predict=now_and_then)
+    given = {**GIVEN, "mask_prob": "auto"}
+    assert audit(data, model, out=tmp_path / "out", **given).n_failed == 0
+    assert "on 3 of them" in tables.read_asked(Storage(tmp_path / "out")).why  # none is left out
+
+
 def test_where_all_images_fail_each_has_its_reason(tmp_path):
     data = make_collection(tmp_path / "data", 1)
     for file in data.rglob("*.png"):
@@ -644,6 +684,50 @@ def test_an_audit_asks_for_what_it_measures_and_for_no_more(tmp_path, mask_prob)
     n_tried = asked.why.count(" at ") + 1 if mask_prob == "auto" else 0
     pilots = 3 * (1 + 64 * n_tried) if mask_prob == "auto" else 0
     assert n_asked == model.n_images + pilots + 1  # and by what the model will be recognised
+
+
+def test_an_image_knows_its_calls_and_is_asked_about_as_it_is_twice():
+    asked = []
+
+    def recorded(images):
+        asked.extend(images.copy())
+        return planted_signs.signs(images)
+
+    view = picture(np.random.default_rng(0).integers(0, 255, (SIZE, SIZE, 3)).astype(np.uint8))
+    facts = looked(view, recorded).facts
+    assert facts["n_calls"] == len(asked)
+    assert sum(np.array_equal(image, view.pixels) for image in asked) == 2
+    masked = [image.tobytes() for image in asked]
+    assert len(set(masked)) >= len(masked) - 2  # no mask is asked about twice
+
+
+def test_preprocessing_that_was_not_given_is_not_looked_for_in_each_image(tmp_path):
+    data, n_asked = make_collection(tmp_path / "data", 1), []
+    for notes in ((), ("no preprocessing was given, so pixels go in scaled to 0..1",)):
+        model = Counting(planted_signs.signs)
+        known = replace(planted_signs.model, predict=model, notes=notes)
+        found = audit(data, known, out=tmp_path / f"{len(notes)}", **{**GIVEN, "mask_prob": "auto"})
+        n_asked.append(model.n_images)
+    assert n_asked[0] == n_asked[1]
+    assert found.summary[-1].startswith("Note: no preprocessing was given")
+
+
+def test_the_first_image_of_a_worker_does_not_set_the_time(tmp_path):
+    """While libraries are loaded it takes many times as long as any other."""
+    data = make_collection(tmp_path / "data", 4)
+    prepared = prepare(data, planted_signs.model, RUN, BatchOptions(), out=tmp_path / "out")
+    seconds = iter([50.0, 1.0, 2.0, 3.0, 9.0])
+
+    def work():
+        for image in range(4):
+            prepared.pool.took.append(next(seconds))
+            prepared.audit.done.add(image)
+            yield prepared.audit
+
+    with prepared.lock:
+        price = prepared.price(work())
+    shared = prepared.shared_calls() / 12
+    assert price.seconds == pytest.approx(12 * 1.5 * (1 + shared / (256 + OWN_TRIALS)))
 
 
 def test_the_price_is_of_images_that_are_not_measured_again(tmp_path):
@@ -794,13 +878,10 @@ def test_the_status_of_an_audit_is_read_from_elsewhere(whole):
     assert shown.stdout == "36 of 36 images done, 0 failed.\n"
 
 
-def test_the_cost_is_told_before_it_starts(tmp_path):
+def test_the_cost_is_told_before_it_starts(tmp_path, capsys):
     data = make_collection(tmp_path / "data", 1)
-    done = subprocess.run(
-        command(data, tmp_path / "out", "--workers", "1"), cwd=HERE, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    first = done.stderr.splitlines()[0]
+    cli(command(data, tmp_path / "out", "--workers", "1")[3:], standalone_mode=False)
+    first = capsys.readouterr().err.splitlines()[0]
     assert first.startswith("3 images: about 528 calls of the model, about ")
     assert "with 1 worker" in first
 
@@ -818,6 +899,30 @@ def test_bad_input_is_one_sentence(tmp_path):
     assert done.returncode == 2, done.stderr
     assert "red/000.png: Its box goes from row 0 to 9" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_folders_that_no_class_is_named_after_are_told_first(tmp_path):
+    data = make_collection(tmp_path / "data", 1)
+    (data / "red").rename(data / "giraffe")
+    prices, config = [], RunConfig(n_masks=128, grid=(6, 6), mask_prob=0.3)
+    prepared = prepare(data, planted_signs.model, config, BatchOptions(), out=tmp_path / "out")
+    found = prepared.run(tell=prices.append)
+    note = "Note: 1 images lie in folders that no class is named after ('giraffe')."
+    assert prices[0].lines()[0] == note
+    table = next(n for n, line in enumerate(found.summary) if line.startswith("|"))
+    told = "The true class of 1 of 3 images is not known: accuracy is that of the others."
+    assert told in found.summary[:table]
+    assert told in (tmp_path / "out" / "audit.html").read_text()
+
+
+def test_boxes_that_cover_whole_images_leave_no_background_to_test(tmp_path):
+    data = make_collection(tmp_path / "data", 1)
+    rows = [f"{label}/000.png,{label},0,0,{SIZE},{SIZE}" for label in LABELS]
+    (data / "list.csv").write_text("\n".join(["path,label,x1,y1,x2,y2", *rows]))
+    found = audit(data / "list.csv", planted_signs.model, out=tmp_path / "out", **GIVEN)
+    assert found.n_failed == 0
+    told = "Not tested: the background, because the objects' boxes or masks cover whole images; "
+    assert any(line.startswith(told) for line in found.summary)
 
 
 def test_a_label_that_the_model_does_not_have_is_refused(tmp_path):

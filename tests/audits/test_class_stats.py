@@ -384,6 +384,14 @@ def test_a_finding_is_confirmed_if_it_moves_the_score_as_found_and_the_same_else
     assert found.control.value == pytest.approx(control, abs=0.02)
 
 
+def test_what_is_drawn_is_what_was_painted():
+    """In either half, though all images together would show another region."""
+    found = tried(-0.4, 0.0).findings[0]
+    painted = corner() | np.roll(corner(), -1, axis=-1)
+    np.testing.assert_array_equal(found.region, painted)
+    assert found.effect.value == pytest.approx(-0.1 * corner().sum() / painted.sum(), rel=0.1)
+
+
 @pytest.mark.parametrize("seen", [(0.0, 0.0), (-0.4, -0.4), (0.4, 0.0)])
 def test_what_the_images_it_was_found_in_do_not_bear_out_is_no_finding(seen):
     """However it does in the others: those are asked only of what was found."""
@@ -747,12 +755,14 @@ def test_a_model_that_depends_on_nothing_was_painted_outside_all_the_same():
 
 
 def test_labels_mark_nothing_up_in_the_summary():
-    asked = replace(ASKED, labels=("<img src=x>", "**b** [c](d)", "e"))
-    looks = [make_looks(patch_maps(corner(), [-0.1] * 5), target=target) for target in (0, 1)]
+    asked = replace(ASKED, labels=("<img src=x>", "**b** [c](d)", "e\x1b[31m\u202e"))
+    looks = [make_looks(patch_maps(corner(), [-0.1] * 5), target=target) for target in (0, 1, 2)]
     text = "\n".join(summary(asked, make_stats(asked, looks)))
     assert "&lt;img src=x>" in text
     assert [mark for mark in ("<img", "**b**", "](d)") if mark in text] == []
     assert "\n## &lt;img src=x>\n" in text
+    assert r"| e\x1b[31m\u202e |" in text
+    assert "\x1b" not in text
 
 
 def test_a_place_that_does_as_much_comes_before_all_of_what_lies_outside():

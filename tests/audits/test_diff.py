@@ -266,6 +266,9 @@ def test_the_command_names_the_class_and_draws_it(audits, tmp_path):
     heads = re.findall("<h2>(.*?)</h2>", page)
     assert heads == ["stop", "yield"]  # all classes, the one that changed first
     before, after = (page.index(f"<h2>{head}</h2>") for head in heads)
+    verdict = re.findall('<p class="verdict">(.*?)</p>', page[:before])  # above all maps
+    assert len(verdict) == 1
+    assert "&#39;stop&#39;, the lower right part" in verdict[0]
     assert "painted yellow the score is 0.3 higher than before" in page[before:after]
     assert "No place and color changes the score significantly" in page[after:]
     assert page.count("<h3>after − before</h3>") == 2

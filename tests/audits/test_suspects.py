@@ -1,6 +1,8 @@
 """What a class's images have, given to others: planted shortcuts are found, and nothing else."""
 
+import html
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -8,13 +10,16 @@ import pytest
 from PIL import Image
 
 from mcrise import InputError, audit
+from mcrise.audits.api import write_pages
 from mcrise.audits.class_data import RASTER
 from mcrise.audits.class_stats import read_stats
 from mcrise.audits.rule_check import check_rules, overall_state
 from mcrise.audits.rules import Rule, read_rule, read_rules, suggested_rules
 from mcrise.audits.stats import crossed_share
 from mcrise.audits.suspects import choose
+from mcrise.audits.text import first_page
 from mcrise.audits.transplants import (
+    SPOT_NAME,
     Index,
     Trait,
     give,
@@ -24,11 +29,13 @@ from mcrise.audits.transplants import (
     plan_give,
     plan_screen,
     score_if_won,
+    spot_at,
     traits,
 )
 from mcrise.audits.zones import DEFAULT, parse_zones
 from mcrise.batch.storage import Storage
 from mcrise.models.model import Model
+from mcrise.testing import DependsOnZone, assert_ignores
 
 LABELS = ("circle", "cross", "square")
 SIZE, N = 32, 8
@@ -66,12 +73,51 @@ def dark_is_circle(images):
     return np.where(dark, np.array([0.96, 0.02, 0.02]), knows(images)).astype(np.float32)
 
 
-def collection(folder, draw):
-    for c, label in enumerate(LABELS):
+FIVE = ("one", "two", "three", "four", "five")
+PATTERNS = np.kron(np.random.default_rng(1).choice([-50, 50], (5, 4, 4)), np.ones((3, 3)))
+
+
+def five(c, number, dotted):
+    """A gray image whose class is the pattern over its middle, with a dot somewhere on it."""
+    random = np.random.default_rng([c, number])
+    image = random.integers(90, 150, (SIZE, SIZE, 3))
+    image[10:22, 10:22] += PATTERNS[c].astype(int)[..., None]
+    if dotted:
+        row, col = random.integers(11, 17, 2)
+        image[row : row + 4, col : col + 4] = VIOLET
+    return image.astype(np.uint8)
+
+
+def knows_five(images):
+    middle = images[:, 10:22, 10:22].astype(float).mean(axis=3) - 120
+    odds = np.exp(np.einsum("nij,cij->nc", middle, PATTERNS) / 50**2 / 40)
+    return (odds / odds.sum(axis=1, keepdims=True)).astype(np.float32)
+
+
+def follows_dot(images):
+    """Whatever has a violet dot on the object is of the third class."""
+    near = np.abs(images[:, 10:22, 10:22].astype(float) - VIOLET).max(axis=3) < 20
+    there = (near.sum(axis=(1, 2)) >= 6)[:, None]
+    planted = 0.01 + 0.95 * (np.arange(5) == 2)
+    return np.where(there, planted, knows_five(images)).astype(np.float32)
+
+
+def collection(folder, draw, labels=LABELS):
+    for c, label in enumerate(labels):
         (folder / label).mkdir(parents=True)
         for number in range(N):
             Image.fromarray(draw(c, number)).save(folder / label / f"{number}.png")
     return folder
+
+
+def test_a_cue_on_the_object_is_a_suspect(tmp_path):
+    images = collection(tmp_path / "images", lambda c, n: five(c, n, dotted=c == 2), FIVE)
+    audit(images, follows_dot, labels=FIVE, out=tmp_path / "out", workers=1, **GIVEN)
+    (first,) = read_stats(Storage(tmp_path / "out")).search.suspects  # no other class's spot
+    assert (first.label, first.kind, first.trait) == ("three", "place", "spot")
+    assert first.given.value > 0.9
+    assert len(first.near) == 4
+    assert first.color == "purple"
 
 
 def marked(c, number):
@@ -118,7 +164,7 @@ def test_the_twin_that_knows_no_marker_has_no_suspect_and_says_what_was_tried(tm
     result = audited(tmp_path, marked, knows)
     assert result.suspects == ()
     verdict = json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"]
-    assert verdict.startswith("No suspect found: 16 traits of each of 3 classes were given")
+    assert verdict.startswith("No suspect found: 17 traits of each of 3 classes were given")
 
 
 def test_a_tone_is_found_though_no_place_is_enough(tmp_path):
@@ -198,6 +244,45 @@ def test_suggested_rules_are_violated_by_the_planted_model_and_by_it_alone(plant
         states[folder] = [one.state for one in check_rules(Storage(folder / "out"), rules)]
     assert states[planted[0]][::2] == ["violated", "holds"]
     assert "violated" not in states[tmp_path]
+
+
+def test_the_rules_in_the_folder_are_on_the_first_page(planted, tmp_path):
+    folder = shutil.copytree(planted[0] / "out", tmp_path / "out")
+    (tmp_path / "data").symlink_to(planted[0] / "data")
+    lines, _ = write_pages(Storage(folder), (), suggest_rules=True)
+    told = [line for line in lines if line.startswith("Rules: ")]
+    assert "violated ('no class follows something beside its object'" in told[0]
+    assert told[0] in html.unescape((folder / "audit.html").read_text())
+    (folder / "rules.toml").write_text("rule = 3")
+    lines, _ = write_pages(Storage(folder), (), suggest_rules=True)
+    (told,) = [line for line in lines if line.startswith("Rules: ")]
+    assert told.startswith("Rules: not checked. ")
+    assert told.endswith("has no rules: write each below [[rule]].")
+
+
+def test_at_most_150_words_come_before_the_table_whatever_labels_are_called(planted):
+    stats = read_stats(Storage(planted[0] / "out"))
+    (one,) = stats.search.suspects
+    long = " ".join(["no passing for vehicles over"] * 2)
+    also = ("its brightness and contrast", "its outermost edge")
+    for n, label, wanted in ((1, "yield", 4), (3, "yield", 2), (5, long, 1)):
+        many = n * (replace(one, label=label, near=(label, "stop"), also=also),)
+        page = first_page(
+            replace(stats, search=replace(stats.search, suspects=many)), "Rules: 3 hold."
+        )
+        assert len(" ".join(page.lines).split()) <= 150
+        assert len(page.suspects) == min(n, 3)
+        assert len(page.suspects[0]) == wanted
+
+
+def test_the_place_of_a_suspect_is_a_zone_for_test_suites(planted):
+    (one,) = planted[1].suspects
+    images = [scene(c, number, marked=c == 2) for c in range(3) for number in range(4)]
+    with pytest.raises(DependsOnZone, match="Changing what 'square' may follow moves the score"):
+        assert_ignores(Model(follows_marker, labels=LABELS), images, zone=one)
+    assert assert_ignores(Model(knows, labels=LABELS), images, zone=one).mean == 0
+    with pytest.raises(InputError, match="is about the whole image, but a zone is needed"):
+        assert_ignores(Model(knows), images, zone=replace(one, region=None))
 
 
 # ---- the parts
@@ -283,7 +368,9 @@ def test_light_takes_a_slope_and_tone_a_haze_and_both_leave_the_picture():
 def test_every_trait_of_an_image_given_to_itself_leaves_it_as_it_is():
     image = scene(1, 0, marked=True).astype(np.float32) / 255
     for trait in traits(parse_zones(DEFAULT, False), False):
-        np.testing.assert_allclose(give(image, image, trait), image, atol=2e-3)
+        spot = replace(trait, region=spot_at((3, 20)))  # each donor has its own
+        one = spot if trait.name == SPOT_NAME else trait
+        np.testing.assert_allclose(give(image, image, one), image, atol=2e-3)
 
 
 def test_a_part_is_given_and_the_rest_stays_and_nothing_is_taken_of_the_object():

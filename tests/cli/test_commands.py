@@ -21,6 +21,7 @@ from planted import PatchModel, photo
 
 UNTESTED = ("explain", "--model", "demo", "--trials", "none")
 EXPLAIN = (*UNTESTED, "--n-masks", 64)
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 @pytest.fixture
@@ -34,7 +35,8 @@ def run(*arguments):
     cli([str(argument) for argument in arguments], standalone_mode=False)
 
 
-def test_explain_writes_a_record_a_picture_and_a_summary(image, capsys):
+def test_explain_writes_a_record_a_picture_and_a_summary(image, capsys, monkeypatch):
+    monkeypatch.undo()
     run("explain", image, "--model", "demo", "--n-masks", 128)
     folder = image.with_name("stop.png.mcrise")
     written = sorted(path.name for path in folder.iterdir())
@@ -101,8 +103,8 @@ def test_show_draws_other_classes_and_estimators_without_a_model(image, capsys):
     folder = image.with_name("stop.png.mcrise")
     run("show", folder, "--target", "yield", "--target", "no entry", "--out", folder / "other")
     out = capsys.readouterr().out
-    assert "yield: 64 masks" in out
-    assert "no entry: 64 masks" in out
+    assert "Map of 'yield': 64 masks" in out
+    assert "Map of 'no entry': 64 masks" in out
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     run("show", folder / "run.npz", "--estimator", "debiased")
     assert (folder / "rise-debiased.png").exists()
@@ -162,7 +164,7 @@ def test_demo_explains_and_tries_every_sign_and_says_where_it_is(tmp_path, capsy
     assert then.startswith("Next: mcrise explain ")
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert report.count("<article") == 3  # of the washed-out sign two classes
-    assert "(untried)" not in report
+    assert "(not tested)" not in report
 
 
 def test_ctrl_c_keeps_what_was_computed(image, monkeypatch, capsys):

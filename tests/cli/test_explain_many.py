@@ -10,6 +10,8 @@ import mcrise
 from mcrise.cli import main
 from mcrise.demo.signs import no_entry, stop
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 QUICK = ("--model", "demo", "--n-masks", "64", "--mask-prob", "0.3", "--trials", "none")
 
 

@@ -27,6 +27,7 @@ from planted import (
     draw_many,
     estimated,
     every_mask,
+    explain_masks,
     full_masks,
     gray_image,
     photo,
@@ -175,7 +176,7 @@ def test_proposition_1_holds_exactly_with_one_pixel_cells(mask_prob):
 def test_proposition_1_holds_two_cells_away_with_larger_cells():
     size, cell = (64, 64), 8
     model = PatchModel(slice(0, 8), slice(0, 8))
-    explanation = mcrise.explain(photo(*size), model, n_masks=8192, mask_prob=0.3)
+    explanation = explain_masks(photo(*size), model, n_masks=8192, mask_prob=0.3)
     assert explanation.plan.cell == (cell, cell)
     maps = explanation.maps(0, "centered")
     far = np.ones(size, bool)
@@ -187,7 +188,7 @@ def test_proposition_1_holds_two_cells_away_with_larger_cells():
 
 @pytest.mark.parametrize("mask_prob", [0.1, 0.3, 0.5])
 def test_with_a_single_fill_debiased_rise_is_minus_the_map_of_the_fill(mask_prob):
-    explanation = mcrise.explain(
+    explanation = explain_masks(
         photo(24, 24), PatchModel(slice(4, 9), slice(4, 9)), fills="black", n_masks=256,
         mask_prob=mask_prob,
     )  # fmt: skip
@@ -201,24 +202,24 @@ def test_with_a_single_fill_debiased_rise_is_minus_the_map_of_the_fill(mask_prob
 def test_standard_errors_cover_what_they_should():
     """Against the long run of the same model: two standard errors in about 95% of pixels."""
     image, model = photo(24, 24), PatchModel(slice(6, 14), slice(6, 14))
-    long = mcrise.explain(image, model, n_masks=64 * 1024, grid=(4, 4), seed=1)
+    long = explain_masks(image, model, n_masks=64 * 1024, grid=(4, 4), seed=1)
     for name in ("rise", "debiased", "paper", "centered"):
         truth = long.maps(0, name).values
         inside = []
         for seed in range(2, 10):
-            maps = mcrise.explain(image, model, n_masks=1024, grid=(4, 4), seed=seed).maps(0, name)
+            maps = explain_masks(image, model, n_masks=1024, grid=(4, 4), seed=seed).maps(0, name)
             inside.append(np.mean(np.abs(maps.values - truth) < 2 * maps.se))
         assert 0.88 < np.mean(inside) < 0.99, name
 
 
 def test_every_class_comes_from_one_run():
-    explanation = mcrise.explain(gray_image(16, 16), constant_model, n_masks=CHUNK)
+    explanation = explain_masks(gray_image(16, 16), constant_model, n_masks=CHUNK)
     assert explanation.maps(1).target == 1
     assert explanation.maps(1).label == "class 1"
 
 
 def test_an_unknown_estimator_is_refused_by_name():
-    explanation = mcrise.explain(gray_image(16, 16), constant_model, n_masks=CHUNK)
+    explanation = explain_masks(gray_image(16, 16), constant_model, n_masks=CHUNK)
     with pytest.raises(mcrise.InputError, match=r"'median'.*paper"):
         explanation.maps(0, "median")
 
@@ -265,10 +266,10 @@ def test_centered_scores_have_no_mean_and_keep_the_expectation_of_what_they_are_
 def test_with_few_masks_an_interval_of_95_percent_is_wider_than_for_many_and_covers(n_chunks):
     image, model = photo(12, 12), PatchModel(slice(2, 8), slice(3, 9))
     asked = {"mask_prob": 0.3, "grid": (3, 3), "fills": "red,blue"}
-    truth = mcrise.explain(image, model, n_masks=400 * CHUNK, seed=99, **asked).maps(0, "centered")
+    truth = explain_masks(image, model, n_masks=400 * CHUNK, seed=99, **asked).maps(0, "centered")
     inside, by_many = [], []
     for seed in range(60):
-        maps = mcrise.explain(image, model, n_masks=n_chunks * CHUNK, seed=seed, **asked)
+        maps = explain_masks(image, model, n_masks=n_chunks * CHUNK, seed=seed, **asked)
         maps = maps.maps(0, "centered")
         apart = np.abs(maps.values - truth.values)
         inside.append((apart <= maps.half_width_95 * maps.se).mean())
@@ -283,11 +284,11 @@ def test_the_error_of_rise_is_relative_to_what_differs_in_its_map_not_to_its_lev
     model, image = PatchModel(slice(2, 14), slice(2, 14)), np.zeros((24, 24, 3), np.uint8)
     image[..., 0] = 255
     asked = {"mask_prob": mask_prob, "grid": 4, "score_kind": "any", "fills": "blue,black"}
-    many = mcrise.explain(image, model, n_masks=8192, seed=9, **asked)
+    many = explain_masks(image, model, n_masks=8192, seed=9, **asked)
     exact = many.scores_of(0).mean() - mask_prob * many.maps(0, "centered").values.mean(axis=0)
     real, told = [], []
     for seed in range(3):
-        maps = mcrise.explain(image, model, n_masks=2048, seed=seed, **asked).maps(0, "rise")
+        maps = explain_masks(image, model, n_masks=2048, seed=seed, **asked).maps(0, "rise")
         real.append(np.sqrt(np.square(maps.values[0] - exact).mean()) / exact.std())
         told.append(maps.relative_error)
     assert 0.5 < np.median(told) / np.mean(real) < 2.5

@@ -104,6 +104,7 @@ def test_a_region_is_widened_as_a_dilation_by_two_cells_would(cell):
         np.testing.assert_array_equal(dilate(region, cell), binary_dilation(region, border))
 
 
+@pytest.mark.slow
 def test_what_follows_the_calls_takes_memory_for_a_few_maps_only():
     """Not cells times pixels: a dilation by two cells took 740 MB of a map of 6 MB."""
     explanation = planted_record((600, 600))
@@ -152,6 +153,7 @@ print([zlib.crc32(m.values.tobytes() + m.se.tobytes()) for m in maps], interpret
 """
 
 
+@pytest.mark.slow
 def test_smooth_is_the_same_to_the_bit_whatever_the_number_of_blas_threads():
     path = [str(Path(__file__).parent), str(Path(__file__).parents[1]), *sys.path]
     found = {

@@ -5,12 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-import mcrise
 from mcrise.estimators.averages import contrast, weighted_sums
 from mcrise.estimators.smooth import SE_SCALE
 from mcrise.fills import CUBE8, RGBWK
 from mcrise.masks import CHUNK, Masks, Plan, enlargement
-from planted import draw_many, estimated, every_mask, full_masks, gray_image, photo
+from planted import draw_many, estimated, every_mask, explain_masks, full_masks, gray_image, photo
 
 
 def blob(size, n_fills):
@@ -71,8 +70,8 @@ def test_an_additive_score_is_mapped_with_a_fraction_of_the_error(size, grid, n_
 @pytest.mark.parametrize(
     ("size", "grid", "n_fills", "mask_prob"),
     [
-        ((32, 32), (8, 8), 5, 0.5),
-        ((40, 40), (8, 8), 5, 0.2),
+        pytest.param((32, 32), (8, 8), 5, 0.5, marks=pytest.mark.slow),
+        pytest.param((40, 40), (8, 8), 5, 0.2, marks=pytest.mark.slow),
         ((24, 40), (3, 7), 2, 0.3),
         ((48, 32), (6, 6), 3, 0.1),
         ((3, 2), (8, 8), 2, 0.5),
@@ -171,8 +170,8 @@ def half_red(images):
 
 
 def test_a_record_gives_the_same_map_to_the_bit_whatever_the_order_of_its_chunks():
-    explanation = mcrise.explain(photo(16, 16), half_red, n_masks=512)
-    other = mcrise.explain(photo(16, 16), half_red, n_masks=CHUNK)
+    explanation = explain_masks(photo(16, 16), half_red, n_masks=512)
+    other = explain_masks(photo(16, 16), half_red, n_masks=CHUNK)
     for chunk in reversed(explanation.chunks):
         other.maps(0, "smooth")  # a fit of fewer masks must not linger
         other.add(chunk, explanation.scores[chunk])
@@ -183,7 +182,7 @@ def test_a_record_gives_the_same_map_to_the_bit_whatever_the_order_of_its_chunks
 
 
 def test_a_score_that_never_changes_has_maps_of_nothing_and_is_told_of():
-    explanation = mcrise.explain(gray_image(16, 16), lambda images: np.full((len(images), 2), 0.5))
+    explanation = explain_masks(gray_image(16, 16), lambda images: np.full((len(images), 2), 0.5))
     maps = explanation.maps(0, "smooth")
     assert not maps.values.any()
     assert not maps.se.any()
@@ -192,7 +191,7 @@ def test_a_score_that_never_changes_has_maps_of_nothing_and_is_told_of():
 
 def test_the_difference_of_two_classes_is_the_difference_of_their_maps():
     """And its error is that of a difference on the same masks, not of two separate runs."""
-    explanation = mcrise.explain(photo(16, 16), half_red, n_masks=2048)
+    explanation = explain_masks(photo(16, 16), half_red, n_masks=2048)
     difference = explanation.maps(0, against=1)
     ours, theirs = explanation.maps([0, 1])
     off = np.abs(difference.values - (ours.values - theirs.values))

@@ -7,7 +7,7 @@ import mcrise
 from mcrise.estimators.significance import significance_limit
 from mcrise.interpretation.regions import interpret, place_of
 from mcrise.masks import Masks, Plan
-from planted import constant_model, draw_many, estimated, photo
+from planted import constant_model, draw_many, estimated, explain_masks, photo
 from planted_reading import (
     CENTER,
     CORNER,
@@ -25,13 +25,11 @@ GRAY = np.full((*SIZE, 3), 128, np.uint8)
 
 def reading_of(image, model, estimator="centered", **options):
     options = {"n_masks": 1024, **options}
-    return interpret(
-        mcrise.explain(image, model, labels=["yes", "no"], **options), "yes", estimator
-    )
+    return interpret(explain_masks(image, model, labels=["yes", "no"], **options), "yes", estimator)
 
 
 def explain_noise(seed):
-    return mcrise.explain(GRAY, noise_model(seed), n_masks=256, seed=seed)
+    return explain_masks(GRAY, noise_model(seed), n_masks=256, seed=seed)
 
 
 def verdicts(finding):
@@ -55,7 +53,7 @@ def test_a_model_that_wants_red_in_the_center_is_raised_by_red_there_and_by_noth
     assert line.startswith("The center (")
     assert "a patch of red raises 'yes' by 0." in line
     assert "a patch of any color but red leaves it about as it is" in line
-    assert line.endswith("(untried).")
+    assert line.endswith("(not tested).")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +112,7 @@ def test_pure_noise_gives_no_finding(estimator):
 
 
 def test_a_constant_model_gives_no_finding_and_says_how_little_is_known():
-    reading = interpret(mcrise.explain(GRAY, constant_model, n_masks=64))
+    reading = interpret(explain_masks(GRAY, constant_model, n_masks=64))
     assert reading.findings == ()
     assert reading.lines()[1] == "No finding."
     assert "192 more masks would halve this limit" in reading.pending
@@ -147,7 +145,7 @@ def test_the_limit_falls_with_the_square_root_of_the_masks():
     ("rows", "cols", "words"),
     [
         ((12, 18), (12, 18), "the center"),
-        ((0, 6), (0, 6), "the upper left rim"),
+        ((0, 6), (0, 6), "the upper left corner"),
         ((22, 30), (10, 20), "the lower rim"),
         ((18, 24), (4, 12), "the lower left part"),
         ((0, 30), (0, 30), "most of the image"),
@@ -166,7 +164,7 @@ def test_a_ring_lies_around_the_center():
 
 
 def test_a_map_over_all_fills_cannot_be_read():
-    explanation = mcrise.explain(GRAY, constant_model, n_masks=64)
+    explanation = explain_masks(GRAY, constant_model, n_masks=64)
     with pytest.raises(mcrise.InputError, match="one map over all fills"):
         interpret(explanation, estimator="rise")
 
@@ -181,7 +179,7 @@ def test_no_finding_has_an_interval_that_holds_zero(mask_prob, estimator):
         return np.stack([score, 1 - score], axis=1)
 
     for n_masks in (64, 128, 256):
-        explanation = mcrise.explain(
+        explanation = explain_masks(
             photo(24, 24), model, n_masks=n_masks, mask_prob=mask_prob, grid=4
         )
         reading = interpret(explanation, 0, estimator)

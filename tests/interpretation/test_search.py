@@ -13,6 +13,7 @@ from mcrise.interpretation.repaints import Repaint, Stroke
 from mcrise.interpretation.scale import Scale
 from mcrise.interpretation.search import search
 from mcrise.interpretation.trial_calls import conclude, trials_of
+from mcrise.output.figure import conclusion
 from planted import Counting, constant_model, gray_image, photo
 
 SIZE = 64
@@ -100,6 +101,41 @@ def test_the_search_keeps_its_budget_and_places_their_limits():
         own = [two.repaint.digest for two in found.trials if two.letter == one.letter]
         assert len(set(own)) <= 41
     assert model.n_images - asked == len({one.repaint.digest for one in found.trials})
+
+
+def test_a_finding_is_in_the_color_that_does_most():
+    """The map shows averages, and its strongest color need not be that of one patch alone."""
+    image = image_with((*PATCH, RED))
+
+    def blue_or_white_alone(images):
+        patch = images[:, PATCH[0], PATCH[1]].astype(float) / 255
+        blue = np.clip(patch[..., 2] - patch[..., :2].max(axis=-1), 0, 1).mean(axis=(1, 2))
+        white = patch.min(axis=-1).mean(axis=(1, 2))
+        painted = (images != image).any(axis=-1).mean(axis=(1, 2))
+        return two(0.95 - 0.5 * blue - 0.9 * white * (painted < 0.25))
+
+    first = explained(image, blue_or_white_alone, trials=1).findings[0]
+    assert first.trial.fill.name == "white"
+    assert first.after <= min(one.score for one in first.tests if one.role == "color")
+
+
+def test_of_colors_that_do_nearly_as_much_one_that_changes_the_decision_is_the_finding():
+    def blue_leaves_a_third(images):
+        """Blue lowers class 0 most, but its score goes to two others."""
+        patch = images[:, PATCH[0], PATCH[1]].astype(float) / 255
+        blue = np.clip(patch[..., 2] - patch[..., :2].max(axis=-1), 0, 1).mean(axis=(1, 2))
+        white = patch.min(axis=-1).mean(axis=(1, 2))
+        first = 0.9 - 0.75 * blue - 0.6 * white
+        last = 0.05 + 0.9 * white
+        scores = np.stack([first, *[(0.1 + 0.7 * blue) / 6] * 6, last], axis=1).clip(0.001)
+        return scores / scores.sum(axis=1, keepdims=True)
+
+    explanation = explained(image_with((*PATCH, RED)), blue_leaves_a_third)
+    first = explanation.findings[0]
+    others = {one.fill.name: one.score for one in first.tests if one.role == "color"}
+    assert first.trial.fill.name == "white"
+    assert first.changes_decision
+    assert others["blue"] < first.after
 
 
 def test_a_place_that_raises_the_score_is_found_too():
@@ -224,6 +260,31 @@ def test_a_wanted_class_is_reached_by_the_smallest_block_tried(mask_prob):
     )
     assert any("makes the model say 'class 1'" in line for line in comparison.lines(explanation))
     assert mcrise.find_counterfactual(explanation, wants_green, wanted=1).says == 1
+    findings = explanation.findings_of(0, wants_green, wanted=1)
+    assert "makes the model say 'class 1'" in findings.lines()[0]  # before what was found
+    assert "makes the model say 'class 1'" in conclusion(findings)[0]  # in the figure too
+
+
+@pytest.mark.parametrize("before", [0.5, 0.95])
+def test_where_the_score_can_rise_a_small_block_that_raises_it_is_found(before):
+    """Among many that lower it, which come first in the order of the map; larger ones do not."""
+
+    def green(images, rows, columns):
+        some = images[:, rows, columns].astype(float)
+        return np.clip((some[..., 1] - some[..., [0, 2]].max(axis=3)) / 255, 0, 1).mean(axis=(1, 2))
+
+    def model(images):
+        lost = 1 - redness(images, slice(8, 56), slice(8, 24))  # a large red part
+        small, large = (green(images, slice(*a), slice(*b)) for a, b in (
+            ((24, 32), (40, 48)), ((16, 40), (32, 56))))  # fmt: skip
+        gained = small * np.clip(1 - 4 * (large - small / 9), 0, 1)
+        return two(np.clip(before - 0.45 * lost + 0.15 * gained, 0, 1))
+
+    image = image_with((slice(8, 56), slice(8, 24), RED))
+    found = explained(image, model).findings
+    raising = [one for one in found if one.direction > 0 and one.region[24:32, 40:48].all()]
+    assert bool(raising) == (before == 0.5)
+    assert all(one.fill.name == "green" for one in raising)
 
 
 def test_a_model_that_answers_differently_is_asked_five_times_and_the_first_answer_is_not_used():
@@ -253,6 +314,40 @@ def test_noise_alone_is_not_called_a_place():
         found = explained(photo(32, 32, seed), noise, n_masks=128, seed=seed).findings
         called += any(one.control and one.control.verdict == "only here" for one in found)
     assert called == 0
+
+
+def test_where_noise_alone_changes_the_answer_no_repaint_is_said_to():
+    """The answer changes by itself in every fourth call; nothing that is painted matters."""
+    chance = np.random.default_rng(2)
+
+    def undecided(images):
+        return two(np.clip(0.52 + chance.normal(0, 0.03, len(images)), 0, 1))
+
+    for seed in range(4):
+        explanation = explained(photo(32, 32, seed), undecided, n_masks=128, seed=seed)
+        predicted = explanation.findings.target
+        assert explanation.findings.counterfactual is None
+        assert [claim.kind for claim in explanation.findings.claims] == ["nothing matters"]
+        assert mcrise.find_counterfactual(explanation, undecided, wanted=1 - predicted) is None
+        assert mcrise.compare(explanation, 1 - predicted, model=undecided).suggestions == ()
+
+
+def test_a_repaint_that_surely_changes_a_noisy_answer_is_said_to():
+    chance = np.random.default_rng(3)
+
+    def noisy(images):
+        return two(np.clip(needs_red(images)[:, 0] + chance.normal(0, 0.02, len(images)), 0, 1))
+
+    explanation = explained(image_with((*PATCH, RED)), noisy)
+    changed = explanation.findings.counterfactual
+    assert changed.says == 1
+    assert changed.repeats.shape == (
+        5,
+        2,
+    )  # asked afresh: the answer that chose it is not among them
+    (best, *_) = mcrise.compare(explanation, 1, model=noisy).suggestions
+    assert best.repeats.shape == (5, 2)
+    assert best.score > 0.5
 
 
 def test_margins_are_log_odds_and_two_thirds_of_them_is_as_much():
@@ -291,3 +386,17 @@ def test_the_script_is_a_function_of_the_answers(red):
         return [one.repaint.digest for one in found.trials]
 
     assert digests() == digests()
+
+
+def test_pairs_that_are_needed_are_one_sentence():
+    spots = PATCH, OTHER, (slice(40, 56), slice(40, 56))
+
+    def all_red(images):
+        return two(0.05 + 0.9 * np.prod([redness(images, *spot) for spot in spots], axis=0))
+
+    found = explained(
+        image_with(*((*spot, RED) for spot in spots)), all_red, mask_prob=0.1
+    ).findings
+    pairs = [claim for claim in found.claims if claim.kind == "both needed"]
+    assert len(pairs) == 3  # each two of three places, once
+    assert sum("both are needed" in line for line in found.remarks) == 1

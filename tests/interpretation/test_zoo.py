@@ -264,6 +264,14 @@ def mostly_blue(images):
     return np.stack([blue, ~blue], 1).astype(np.float32)
 
 
+def alike_corners(images):
+    """Its second class falls to nothing where two corners differ in how blue they are."""
+    first, second = images[:, :10, :10, 2], images[:, -10:, -10:, 2]
+    apart = first.mean((1, 2)) / 255 - second.mean((1, 2)) / 255
+    alike = np.exp(-((apart / 0.2) ** 2))
+    return np.stack([1 - alike, alike], 1).astype(np.float32)
+
+
 def test_every_predicate_can_be_true_and_false():
     true_of, false_of = set(), set()
     for kind in ALL:
@@ -274,7 +282,7 @@ def test_every_predicate_can_be_true_and_false():
                 one = claim(case, said, None, "blue")
             elif not regions:
                 continue
-            elif said in ("either suffices", "both needed"):
+            elif said in ("either suffices", "both needed", "must match"):
                 truth = case.truths[0]
                 if truth.other is None:
                     continue
@@ -293,8 +301,12 @@ def test_every_predicate_can_be_true_and_false():
     blue = replace(case, model=mostly_blue, target=1)
     assert judge(blue, claim(blue, "all together", None, "blue"))
     assert not judge(blue, claim(blue, "all together", None, "red"))
-    assert false_of | {"together"} == set(PREDICATES)  # tests/test_words.py has one
-    assert true_of | {"saturated", "together", "all together"} == set(PREDICATES)
+    gray = replace(case, image=np.full_like(case.image, 100), model=alike_corners, target=1)
+    last = patch[::-1, ::-1].copy()
+    fills = claim(gray, "lowers", patch, "blue").fills
+    assert judge(gray, Claim("must match", (patch, last), fills, 1))
+    assert false_of | {"together"} == set(PREDICATES)  # test_zoo_several.py has one
+    assert true_of | {"saturated", "together", "all together", "must match"} == set(PREDICATES)
 
 
 def test_a_claim_that_is_not_on_the_list_is_an_error():

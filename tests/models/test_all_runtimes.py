@@ -1,6 +1,7 @@
 """One small classifier in every form there is: the same map, whichever runtime computes it.
 
-Keras and transformers are not in the environment of `make test`: their forms are skipped there.
+Keras and transformers are not in the environment of `make test`, which skips their forms; `make
+test-frameworks` has them.
 """
 
 import numpy as np

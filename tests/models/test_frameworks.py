@@ -1,12 +1,14 @@
 """The real libraries, where they are installed: their own preprocessing, number for number.
 
-Weights are random and configurations real. `make test` has none of these libraries and skips this.
+Weights are random and configurations real. `make test` has none of these libraries and skips this;
+`make test-frameworks` installs them.
 """
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from frameworks import import_torchvision
 from mcrise import InputError, load_model
 from mcrise.images import unit_float
 from planted import photo
@@ -33,7 +35,7 @@ def assert_as_its_own(model, transform, tolerance=1e-5):
 
 
 def test_torchvision_weights_are_followed_to_the_pixel():
-    models = pytest.importorskip("torchvision.models")
+    models = import_torchvision().models
     net, seen = models.resnet18().eval(), set()
     for name in models.list_models(module=models):
         for weights in models.get_model_weights(name):
@@ -49,6 +51,7 @@ def test_torchvision_weights_are_followed_to_the_pixel():
 
 
 def test_every_configuration_of_timm_is_followed_or_refused_in_a_sentence():
+    import_torchvision()
     timm = pytest.importorskip("timm")
     from timm.data import create_transform, resolve_data_config
 

@@ -158,24 +158,36 @@ def test_a_model_that_takes_no_color_images_gets_a_sentence(made, sentence, tmp_
 
 def test_what_had_to_be_assumed_is_said(tmp_path):
     path = onnx_file(tmp_path / "model.onnx")
-    assert load_model(path).notes == ("no preprocessing was given, so pixels go in scaled to 0..1",)
-    assert load_model(path, scale=255).notes == ()
+    preprocessing = "no preprocessing was given, so pixels go in scaled to 0..1"
+    size = "no size was given, so images go in at their own size"
+    assert load_model(path).notes == (preprocessing, size)
+    assert load_model(path, scale=255).notes == (size,)
+    assert load_model(path, size=(16, 24)).notes == (preprocessing,)
+    assert load_model(path, scale=255, size=(16, 24)).notes == ()
     open_layout = one_input(tmp_path / "open.onnx", ("N", "A", "B", "C"))
     assert "NCHW was assumed" in load_model(open_layout).notes[0]
-    assert load_model(open_layout, layout="NHWC", scale=1).notes == ()
+    assert load_model(open_layout, layout="NHWC", scale=1, size=16).notes == ()
 
 
-def test_what_was_assumed_is_in_the_run_its_repr_its_file_and_its_figure(tmp_path):
+def test_what_was_assumed_is_in_the_run_its_repr_its_file_its_figure_and_one_warning(tmp_path):
     note = "no preprocessing was given, so pixels go in scaled to 0..1"
-    path = onnx_file(tmp_path / "model.onnx")
-    explanation = mcrise.explain(photo(16, 24), path, n_masks=64, grid=(4, 4), mask_prob=0.4)
+    path = onnx_file(tmp_path / "model.onnx", size=(16, 24))
+    with pytest.warns(UserWarning, match="^Assumed: no preprocessing was given") as warned:
+        explanation = mcrise.explain(photo(16, 24), path, n_masks=64, grid=(4, 4), mask_prob=0.4)
+    assert [Path(one.filename).name for one in warned] == [Path(__file__).name]
+    with pytest.warns(UserWarning, match="^Assumed: ") as warned:
+        mcrise.explain([photo(16, 24)] * 3, path, n_masks=64, mask_prob=0.4, trials=False)
+    assert len(warned) == 1
     assert explanation.notes == (note,)
     assert note in repr(explanation)
     explanation.save(tmp_path / "run.npz")
     assert mcrise.load(tmp_path / "run.npz").notes == (note,)
     words = " ".join(" ".join(t.get_text().split()) for t in explanation.plot().findobj(Text))
     assert note in words
-    assert mcrise.explain(photo(16, 24), path, scale=255, n_masks=64, trials=False).assumed == ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        said = mcrise.explain(photo(16, 24), path, scale=255, n_masks=64, trials=False)
+    assert said.assumed == ()
 
 
 def test_pixels_in_the_wrong_size_are_named_as_a_likely_reason(tmp_path):
@@ -539,3 +551,8 @@ def test_the_page_on_models_shows_every_setting_and_only_those():
     listed = page.partition("| key |")[2].partition("\n\n")[0]
     for key in (key for keys in SECTIONS.values() for key in keys):
         assert f"`{key}`" in listed
+
+
+def test_a_folder_without_its_prefix_is_refused_with_the_line_that_works(tmp_path):
+    with pytest.raises(InputError, match=f"is a folder: give hf:{tmp_path} if"):
+        load_model(tmp_path)

@@ -5,6 +5,7 @@ where they are installed.
 """
 
 import enum
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -160,7 +161,7 @@ def test_steps_of_a_transform_are_read_and_an_unknown_one_is_refused_by_name():
 
 def test_a_module_in_training_mode_is_put_into_use_and_that_is_noted():
     module = torch.nn.Sequential(Net(), torch.nn.Dropout(0.5)).train()
-    model = load_model(module, scale=255, softmax=True)
+    model = load_model(module, scale=255, size=24, softmax=True)
     assert model.notes == ("the module was in training mode and was put into eval()",)
     assert not module.training
 
@@ -186,6 +187,36 @@ def test_heads_of_a_torch_module_are_listed_with_their_shapes():
     with pytest.raises(InputError, match=r"color \(1 x 3\), type \(1 x 2\). Say .* output=.type"):
         load_model(Heads(), scale=255)(image)
     assert load_model(Heads(), scale=255, output="type", score_kind="any")(image).shape == (1, 2)
+
+
+@pytest.mark.parametrize("kind", [dict, tuple])
+def test_heads_of_a_function_are_picked_or_listed(kind):
+    def predict(images):
+        color = scores(unit_float(images))
+        heads = {"0": color, "1": color[:, :2], "box": color[:, :, None].repeat(4, axis=2)}
+        return heads if kind is dict else tuple(heads.values())
+
+    image = photo(16, 24)[None]
+    with pytest.raises(InputError, match=r"0 \(1 x 3\), 1 \(1 x 2\), .* x 4\). Say .* output=.1"):
+        load_model(predict)(image)
+    with pytest.raises(InputError, match="no output 'size': it has 0"):
+        load_model(predict, output="size")(image)
+    assert load_model(predict, output="1", score_kind="any")(image).shape == (1, 2)
+    only = load_model(lambda images: (predict(images)[0], images) if kind is tuple else
+                      {"logits": scores(unit_float(images)), "loss": None})  # fmt: skip
+    assert only(image).shape == (1, 3)
+    with pytest.raises(InputError, match="one output without a name: leave it out"):
+        load_model(lambda images: scores(unit_float(images)), output="color")(image)
+
+
+def test_a_torch_module_of_several_tables_is_no_guess():
+    class Pair(Net):
+        def forward(self, images):
+            answer = super().forward(images)
+            return answer, answer[:, :2]
+
+    with pytest.raises(InputError, match=r"several outputs: 0 \(1 x 3\), 1 \(1 x 2\)"):
+        load_model(Pair(), scale=255)(photo(16, 24)[None])
 
 
 # ---- Hugging Face
@@ -342,6 +373,32 @@ def test_a_keras_model_is_asked_in_its_own_size_and_with_its_own_rescaling():
     unbuilt.inputs = None
     with pytest.raises(InputError, match="has not been built"):
         load_model(unbuilt)
+    unbuilt.get_build_config = lambda: {"input_shape": (1, 16, 24, 3)}
+    own = load_model(unbuilt, scale=255)
+    assert own.geometry.size == (16, 24)
+    assert own.notes == ("the model was built on images of 16 x 24 pixels",)
+    np.testing.assert_allclose(own(image), scores(unit_float(image)), atol=1e-5)
+
+
+def test_a_method_of_a_library_is_taken_for_its_model_and_one_of_the_user_is_not():
+    class Fitted(Estimator):
+        __module__ = "sklearn.linear_model"
+
+        def predict(self, rows):
+            raise AssertionError("it gives labels")
+
+    Fitted.predict.__module__ = "sklearn.linear_model"
+    image = photo(16, 16)[None]
+    model = load_model(Fitted().predict)
+    np.testing.assert_allclose(model(image), scores(unit_float(image)), atol=1e-5)
+
+    class Mine(Net):
+        def predict(self, images):
+            return scores(unit_float(images))
+
+    mine = load_model(Mine().predict)
+    assert mine.notes == ()
+    np.testing.assert_allclose(mine(image), scores(unit_float(image)), atol=1e-5)
 
 
 class Estimator:
@@ -395,6 +452,36 @@ def test_a_compiled_function_of_jax_gets_floats():
     assert model.notes == ("no preprocessing was given, so pixels go in scaled to 0..1",)
 
 
+def test_a_module_of_flax_without_weights_is_refused_with_the_line_that_works():
+    class Module:
+        __module__ = "flax.linen"
+        scope = None
+
+        def __call__(self, images):
+            return scores(images)
+
+    with pytest.raises(InputError, match=r"has no weights: give module.bind\(variables\)"):
+        load_model(Module())
+    bound = Module()
+    bound.scope = object()
+    assert load_model(bound)(photo(16, 24)[None]).shape == (1, 3)
+
+
+def test_a_function_that_calls_jax_or_keras_says_that_it_gets_the_pixels_as_they_are():
+    kind = of_package(Keras, "keras")
+    net, factor = kind(Layer()), 255
+
+    def unscaled(images):
+        return net.predict_on_batch(images)
+
+    note = "no preprocessing was given, so the function gets pixels as the image has them"
+    assert load_model(unscaled).notes == (note,)
+    assert load_model(partial(unscaled)).notes == (note,)
+    assert load_model(partial(kind.predict_on_batch, net)).notes == (note,)
+    assert load_model(unscaled, scale=255).notes == ()
+    assert load_model(lambda images: scores(images / factor)).notes == ()
+
+
 # ---- sessions and functions
 
 
@@ -417,6 +504,10 @@ def test_a_function_of_pillow_images_is_recognised_or_named():
     def written(images: list[Image.Image]):
         return plain(images)
 
+    with pytest.raises(ModelError, match=r'no attribute .convert.; .* give layout="pillow"'):
+        load_model(lambda images: [one.convert("L") for one in images])(photo(16, 24)[None])
+    with pytest.raises(ModelError, match=r"no attribute .cuda.$"):
+        load_model(lambda images: images.cuda())(photo(16, 24)[None])
     batch = np.stack([photo(16, 24, seed) for seed in range(3)])
     wanted = scores(unit_float(batch))
     np.testing.assert_allclose(load_model(written)(batch), wanted, atol=1e-5)

@@ -13,7 +13,9 @@ from mcrise.demo import MODEL
 from mcrise.demo.signs import stop
 from mcrise.errors import ExplanationError, InputError
 from mcrise.sampling import iter_explain
-from planted import Counting, PatchModel, photo
+from planted import Counting, PatchModel, explain_masks, photo
+
+pytestmark = pytest.mark.usefixtures("undrawn")
 
 
 class Weighted:
@@ -36,7 +38,7 @@ def bright(rows=16, cols=16):
 
 def test_two_lambdas_are_two_models_where_their_answers_differ():
     first, second = (lambda images: Weighted(1)(images)), (lambda images: Weighted(-1)(images))
-    explanations = [mcrise.explain(bright(), model, n_masks=64) for model in (first, second)]
+    explanations = [explain_masks(bright(), model, n_masks=64) for model in (first, second)]
     assert explanations[0].model == explanations[1].model  # by name they are one
     with pytest.raises(ExplanationError, match="of different models: scores of the untouched"):
         mcrise.merge(explanations)
@@ -44,7 +46,7 @@ def test_two_lambdas_are_two_models_where_their_answers_differ():
 
 def test_a_half_finished_record_is_not_finished_by_other_weights():
     model = Weighted(1)
-    half = mcrise.explain(bright(), model, n_masks=64)
+    half = explain_masks(bright(), model, n_masks=64)
     half.recognised = None  # as if it came from a file
     model.weight = -1
     with pytest.raises(ExplanationError, match=r"answers differently now, by 0\.57"):
@@ -54,21 +56,21 @@ def test_a_half_finished_record_is_not_finished_by_other_weights():
 def test_weights_that_agree_on_the_untouched_image_are_told_apart_by_a_batch(tmp_path):
     """At a score of one, say, every good network answers the same."""
     gray = np.full((16, 16, 3), 128, np.uint8)  # where the weight does not show
-    mcrise.explain(gray, Weighted(0.8, -0.0), n_masks=64, save=tmp_path / "run.npz")
+    explain_masks(gray, Weighted(0.8, -0.0), n_masks=64, save=tmp_path / "run.npz")
     with pytest.raises(ExplanationError, match="answers differently now"):
-        mcrise.explain(gray, Weighted(0.4, 0.0), n_masks=128, save=tmp_path / "run.npz")
+        explain_masks(gray, Weighted(0.4, 0.0), n_masks=128, save=tmp_path / "run.npz")
 
 
 def test_rounding_is_no_other_model(tmp_path):
     path = tmp_path / "run.npz"
-    mcrise.explain(bright(), Weighted(0.8), n_masks=64, save=path)
-    explanation = mcrise.explain(bright(), Weighted(0.8, 5e-4), n_masks=128, save=path)
+    explain_masks(bright(), Weighted(0.8), n_masks=64, save=path)
+    explanation = explain_masks(bright(), Weighted(0.8, 5e-4), n_masks=128, save=path)
     assert explanation.n_masks == 128
 
 
 def test_recognising_costs_the_untouched_image_and_a_few_once():
     model = Counting(PatchModel(slice(4, 12), slice(4, 12)))
-    explanation = mcrise.explain(photo(16, 16), model, n_masks=64, batch_size=16)
+    explanation = explain_masks(photo(16, 16), model, n_masks=64, batch_size=16)
     explanation.recognised = None
     model.n_images = 0
     list(mcrise.grow(explanation, model, n_masks=128))
@@ -84,12 +86,12 @@ def test_a_model_that_answers_differently_each_time_is_told_with_the_size_of_it(
         score = np.clip(Weighted(0.5)(images)[:, 0] + chance.uniform(-0.1, 0.1, len(images)), 0, 1)
         return np.stack([score, 1 - score], axis=1)
 
-    explanation = mcrise.explain(bright(), dropout, n_masks=64)
+    explanation = explain_masks(bright(), dropout, n_masks=64)
     assert 0.1 < explanation.jitter < 0.2
     assert (
         f"differently each time, by up to {explanation.jitter:.2g}" in explanation.maps().notes[0]
     )
-    steady = mcrise.explain(bright(), Weighted(0.5), n_masks=64)
+    steady = explain_masks(bright(), Weighted(0.5), n_masks=64)
     assert steady.jitter == 0
     assert not any("differently" in note for note in steady.maps().notes)
 
@@ -102,16 +104,16 @@ def test_a_jitter_that_is_known_is_no_other_model(tmp_path):
         return np.stack([score, 1 - score], axis=1)
 
     path = tmp_path / "run.npz"
-    mcrise.explain(bright(), dropout, n_masks=64, save=path)
-    assert mcrise.explain(bright(), dropout, n_masks=128, save=path).n_masks == 128
+    explain_masks(bright(), dropout, n_masks=64, save=path)
+    assert explain_masks(bright(), dropout, n_masks=128, save=path).n_masks == 128
 
 
 def test_other_labels_are_no_other_run(tmp_path):
     path = tmp_path / "run.npz"
-    mcrise.explain(bright(), Weighted(1), n_masks=64, labels=["a", "b"], save=path)
-    explanation = mcrise.explain(bright(), Weighted(1), n_masks=128, labels=["x", "y"], save=path)
+    explain_masks(bright(), Weighted(1), n_masks=64, labels=["a", "b"], save=path)
+    explanation = explain_masks(bright(), Weighted(1), n_masks=128, labels=["x", "y"], save=path)
     assert explanation.labels == ("x", "y")
-    explanation = mcrise.explain(bright(), Weighted(1), n_masks=128, save=path)
+    explanation = explain_masks(bright(), Weighted(1), n_masks=128, save=path)
     assert explanation.labels == ("x", "y")
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import mcrise
 from mcrise import InputError, load_model
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "models"
@@ -57,3 +58,16 @@ def test_the_color_head_of_the_vehicle_network_names_the_color(image, color):
 def test_networks_that_cannot_be_taken_are_refused_with_what_would_work(file, sentence):
     with pytest.raises(InputError, match=sentence):
         load_model(DATA / file)
+
+
+@pytest.mark.parametrize(
+    "image", ["n02930766_cab.JPEG", "n03345487_fire_engine.JPEG", "n04285008_sports_car.JPEG"]
+)
+def test_another_color_of_the_body_is_another_answer_of_the_color_head(image):
+    head = load_model(DATA / VEHICLES, output="color", labels=COLORS, scale=1, channels="bgr")
+    explanation = mcrise.explain(DATA / "images" / image, head, n_masks=64, trials=False)
+    pixels = explanation.view.pixels.astype(int)
+    body = pixels[..., 0] - pixels[..., 2] > 60  # yellow or red
+    turned = mcrise.intervene(explanation, head, body, mcrise.Hue(240))
+    assert turned.flips
+    assert turned.before.max() - turned.after[turned.target] > 0.9

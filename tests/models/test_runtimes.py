@@ -1,6 +1,7 @@
 """OpenVINO and LiteRT: the same small classifier, and what each of them says of itself."""
 
 import numpy as np
+import onnxruntime
 import openvino
 import pytest
 from openvino import opset13 as ops
@@ -95,8 +96,9 @@ def test_of_several_outputs_one_must_be_named(tmp_path):
 
 def test_an_onnx_file_of_several_tables_says_which_was_taken(tmp_path):
     path = onnx_file(tmp_path / "net.onnx", outputs=("scores", "features", "logits"))
-    assert load_model(path, scale=255).notes == ("the model also gives logits; 'scores' was taken",)
-    assert load_model(path, scale=255, output="scores").notes == ()
+    said = {"scale": 255, "size": (16, 24)}
+    assert load_model(path, **said).notes == ("the model also gives logits; 'scores' was taken",)
+    assert load_model(path, **said, output="scores").notes == ()
 
 
 def test_openvino_files_that_cannot_be_read_get_a_sentence(tmp_path):
@@ -196,3 +198,28 @@ def test_a_softmax_or_sigmoid_of_probabilities_is_refused():
         load_model(scores, scale=255, sigmoid=True)(images)
     for word in ("softmax", "sigmoid"):  # of logits, nothing is to be said
         load_model(logits, scale=255, **{word: True})(images)
+
+
+@pytest.mark.parametrize("runtime", ["onnx", "session", "openvino", "torch"])
+def test_a_device_is_chosen_by_its_name_and_is_no_part_of_the_model(runtime, tmp_path):
+    path = onnx_file(tmp_path / "net.onnx", size=(16, 24))
+    model = {
+        "onnx": lambda: path,
+        "session": lambda: onnxruntime.InferenceSession(path),
+        "openvino": lambda: saved(tmp_path),
+        "torch": lambda: pytest.importorskip("torch").nn.Conv2d(3, 2, 1),
+    }[runtime]()
+    known = load_model(model, device="cpu", scale=255)
+    assert known.identity == load_model(model, scale=255).identity
+    assert "device" not in known.origin.settings
+    with pytest.raises(InputError, match="device 'quantum'"):
+        load_model(model, device="quantum")
+
+
+def test_a_device_is_refused_where_nobody_is_told(tmp_path):
+    for model in (scores, tflite_file(tmp_path / "net.tflite", KERNEL, WEIGHTS, (16, 24))):
+        with pytest.raises(InputError, match="only ONNX Runtime, OpenVINO and torch are told"):
+            load_model(model, device="cpu")
+    compiled = openvino.compile_model(openvino_model(), "CPU")
+    with pytest.raises(InputError, match="compiled for a device already"):
+        load_model(compiled, device="CPU")

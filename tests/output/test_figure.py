@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import mcrise
+from mcrise._util.text import number
 from mcrise.interpretation.findings import Findings
-from mcrise.output import shots
 from mcrise.output.figure import plot_explanation
 from mcrise.output.page import cut, wrapped
 from mcrise.output.plots import figure_png, hatch_chance, measured_width, place_letters, scale_for
@@ -102,11 +102,25 @@ def test_tests_stand_below_the_maps_of_their_colors(explanation, findings):
         assert middle[f"patch of {name}"] == middle[name]
 
 
-def test_the_foot_has_the_control_and_the_cost(explanation, findings):
-    foot = " ".join(texts(plot_explanation(explanation, findings)))
-    scores = findings[0].control.scores
-    assert f"leaves {np.median(scores):.2f} (median; lowest {min(scores):.2f}): only here." in foot
-    assert str(explanation.n_calls) in foot
+def test_the_control_is_with_its_finding_and_the_foot_has_all_of_them_and_the_cost(explanation):
+    size = explanation.plan.size
+    places = [block(size, 0.25, 0.25, 0.25, 0.25), block(size, 0.5, 0.25, 0.25, 0.25)]
+    found = make_findings(explanation, looks_for_red, places)
+    said = "Control: the same block in 19 other places leaves 0.70; the effect is found only here."
+    found = replace(found, findings=tuple(replace(one, lines=(said,)) for one in found))
+    drawn = texts(plot_explanation(explanation, found))
+    assert drawn.count(said) == 2
+    assert "Controls (the same patch is painted in other places, too): A and B only here." in drawn
+    assert f"Cost: {explanation.n_calls}." in drawn
+
+
+def test_the_unpainted_image_stands_before_its_tests(explanation, findings):
+    figure = plot_explanation(explanation, findings)
+    at = {text.get_text(): text.get_position() for text in figure.texts}
+    before, average = at["A, unpainted"], at["its average color"]
+    assert before[0] < average[0]
+    assert before[1] == average[1]
+    assert f"{explanation.untouched[0]:.2f}" in at
 
 
 def test_what_was_tried_in_vain_is_shown(explanation):
@@ -119,7 +133,7 @@ def test_what_was_tried_in_vain_is_shown(explanation):
     none = Findings(0, "stop", (), trials=trials)
     drawn = texts(plot_explanation(explanation, none))
     assert drawn[1] == "None of 10 tests changed the score: no place was found."
-    assert sum(text.startswith("= ") for text in drawn) == 5
+    assert sum(text.startswith("= ") for text in drawn) == 6  # the strongest
 
 
 def test_the_smallest_change_has_its_rows_and_columns(explanation, findings):
@@ -131,24 +145,35 @@ def test_the_smallest_change_has_its_rows_and_columns(explanation, findings):
     assert "smallest change" in drawn
 
 
-def test_of_many_places_a_row_is_lettered_and_all_that_fit_are_listed_beside_the_image(explanation):
+@pytest.mark.parametrize("n_described", [1, 5])
+def test_every_letter_is_in_the_figure(explanation, n_described):
     size = explanation.plan.size
-    places = [block(size, y, x, 0.3, 0.3) for y in (0, 0.3, 0.6) for x in (0, 0.3, 0.6)]
-    found = make_findings(explanation, looks_for_red, places[:1], places)
+    places = [block(size, y, x, 0.3, 0.3) for y in (0, 0.2, 0.4, 0.6) for x in (0, 0.3, 0.6)]
+    found = make_findings(explanation, looks_for_red, places[:n_described], places[n_described:])
     figure = plot_explanation(explanation, found)
-    letters = [text.get_text() for axis in figure.axes for text in axis.texts]
-    assert letters.count("A") == 1 + 5  # the image, and each map
-    assert len(set(letters)) == 1 + shots.MOST_LISTED
-    beside = [line for line in texts(figure) if line.startswith("B: rows")]
-    assert len(beside) == 1
+    badges = [text.get_text() for axes in figure.axes for text in axes.texts]
+    words = " ".join(texts(figure))
+    for one in found:
+        assert one.letter in badges
+        assert f"{one.letter}, unpainted" in words or f"{one.letter} (rows" in words
+    assert badges.count("A") == 1 + 5 + 1  # the image, each map, and its own row
+
+
+def test_findings_beyond_three_rows_of_pictures_have_one_picture_each(explanation):
+    size = explanation.plan.size
+    places = [block(size, 0.25, x, 0.3, 0.3) for x in (0, 0.1, 0.2, 0.3, 0.4)]
+    found = make_findings(explanation, looks_for_red, places)
+    drawn = texts(plot_explanation(explanation, found))
+    assert "C, unpainted" in drawn
+    assert "D, unpainted" not in drawn
+    assert f"D: {found[3].fill.name}" in drawn
 
 
 def overlaps(figure):
     """Pairs of texts that overlap, and texts that leave the figure."""
     figure.canvas.draw()
-    boxes = [
-        (text.get_text(), text.get_window_extent()) for text in figure.texts if text.get_text()
-    ]
+    written = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in written if text.get_text()]
     outside = [words for words, box in boxes if box.x0 < 0 or box.x1 > figure.bbox.width
                or box.y0 < 0 or box.y1 > figure.bbox.height]  # fmt: skip
     return outside + [
@@ -179,12 +204,18 @@ def test_no_text_overlaps_another_or_leaves_the_figure(rows, columns, fills):
     assert figure_png(figure)[:4] == b"\x89PNG"
 
 
-def test_letters_keep_their_distance():
+def test_letters_keep_their_distance_and_stay_on_their_outlines():
     region = block((100, 100), 0.2, 0.2, 0.5, 0.5)
     spots = np.array(place_letters([region] * 5, (100, 100), 200))
     apart = np.hypot(*(spots[:, None] - spots[None]).transpose(2, 0, 1))
     assert apart[~np.eye(5, dtype=bool)].min() >= 8  # 17 pixels of 200
-    assert all(region[int(row), int(column)] for row, column in spots)
+    assert tuple(spots[0]) == (20, 20)
+    assert all(row in (20, 69) or column in (20, 69) for row, column in spots)
+
+
+def test_no_text_is_too_small_to_be_read_at_900_pixels(explanation, findings):
+    figure = plot_explanation(explanation, findings)
+    assert min(text.get_fontsize() for text in figure.texts) >= 10  # 14 pixels of 1400
 
 
 def test_stripes_mark_what_could_be_chance_and_not_what_has_no_effect(explanation):
@@ -215,7 +246,7 @@ def test_texts_are_cut_and_wrapped_to_a_width():
     assert measured_width(cut(words, 120, 9), 9) <= 120
 
 
-def test_scores_of_any_kind_are_written_with_three_digits(explanation):
-    logits = replace(explanation, kind="any", untouched=np.float32([12.3456, 1, 0]))
-    assert shots.number(logits, 12.3456) == "12.3"
-    assert shots.number(explanation, 0.98765) == "0.99"
+def test_scores_of_any_kind_are_written_with_three_digits():
+    written = [number(score, "any") for score in (2013.44, 12.3456, 0.0015149, -3)]
+    assert written == ["2,013", "12.3", "0.00151", "-3"]
+    assert number(0.98765, "probability") == "0.99"

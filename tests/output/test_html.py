@@ -17,7 +17,7 @@ from mcrise.cli import cli
 from mcrise.estimators import ESTIMATORS
 from mcrise.output.html import Chapter, render
 from mcrise.output.web_maps import findings_json, runs
-from planted import PatchModel, photo
+from planted import PatchModel, explain_masks, photo
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -35,6 +35,12 @@ def explanation():
 @pytest.fixture(scope="module")
 def report(explanation):
     return render([Chapter(f"{HOSTILE}.png", explanation, [0])])
+
+
+@pytest.fixture(scope="module")
+def shown(explanation):
+    """What a notebook shows."""
+    return explanation._repr_html_()
 
 
 class Tags(HTMLParser):
@@ -66,14 +72,14 @@ def test_a_report_asks_nobody_for_anything(report):
     assert not re.search(r"@import|url\(|\bfetch\(", report)
 
 
-def test_html_in_a_label_is_shown_as_text(report, explanation):
+def test_html_in_a_label_is_shown_as_text(report, explanation, shown):
     assert_harmless(report)
-    assert_harmless(explanation._repr_html_())
+    assert_harmless(shown)
     assert_harmless(explanation.maps(0)._repr_html_())
 
 
-def test_what_a_notebook_shows_is_small(explanation):
-    assert len(explanation._repr_html_()) < 3e6  # of noise, which PNG cannot pack
+def test_what_a_notebook_shows_is_small(explanation, shown):
+    assert len(shown) < 3e6  # of noise, which PNG cannot pack
     assert len(explanation.maps()._repr_html_()) < 300_000
 
 
@@ -110,10 +116,10 @@ def test_a_report_without_trials_says_so(explanation):
     assert 'class="explanation"' not in text
 
 
-def test_the_command_to_make_it_again_names_the_folder_where_that_was_chosen(explanation, tmp_path):
+def test_the_command_to_make_it_again_names_the_folder_where_that_was_chosen(tmp_path):
     image = tmp_path / "photo.png"
-    Image.fromarray(explanation.view.pixels).save(image)
-    own = mcrise.explain(image, PatchModel(slice(60, 160), slice(60, 160)), n_masks=64)
+    Image.fromarray(photo(24, 24)).save(image)
+    own = explain_masks(image, PatchModel(slice(6, 16), slice(6, 16)), n_masks=64)
     own.save(tmp_path / "elsewhere" / "run.npz")
     out = tmp_path / "report.html"
     CliRunner().invoke(cli, ["report", str(tmp_path / "elsewhere"), "-o", str(out)])
@@ -155,8 +161,7 @@ def test_colors_are_shown_strongest_first_each_with_its_swatch(report, explanati
     assert panels == [(str(k), swatches[maps.names[k]]) for k in strongest]
 
 
-def test_a_notebook_shows_the_figure_and_the_sentences(explanation):
-    shown = explanation._repr_html_()
+def test_a_notebook_shows_the_figure_and_the_sentences(explanation, shown):
     for line in explanation.lines():
         assert line in html.unescape(shown)
     assert shown.count("<img") == 1

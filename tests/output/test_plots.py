@@ -4,12 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import mcrise
 from mcrise.interpretation.trials import compare, intervene
 from mcrise.output import plots
 from mcrise.output.figure import plot_explanation
 from mcrise.output.plots import DIVERGING, SEQUENTIAL, Scale, drawn, plot_maps, plot_rise, scale_for
-from planted import PatchModel, photo
+from planted import PatchModel, explain_masks, photo
 
 UNIT = Scale(-1.0, 1.0, DIVERGING)
 
@@ -18,7 +17,7 @@ MODEL = PatchModel(slice(4, 12), slice(4, 12))
 
 @pytest.fixture(scope="module")
 def explanation():
-    return mcrise.explain(
+    return explain_masks(
         photo(24, 32), MODEL, fills="red,blur:2,#00ff7f", n_masks=256, labels=["red", "not red"]
     )
 
@@ -152,7 +151,7 @@ def test_rise_stands_next_to_debiased_rise_each_with_its_own_scale(explanation):
 
 
 def test_a_map_of_nothing_can_be_drawn():
-    explanation = mcrise.explain(
+    explanation = explain_masks(
         photo(16, 16), lambda images: np.tile([0.5, 0.5], (len(images), 1)), n_masks=64
     )
     explanation.maps(0).plot().canvas.draw()

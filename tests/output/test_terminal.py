@@ -19,6 +19,12 @@ def test_each_color_that_is_named_has_its_swatch():
     assert colors == ["rgb(0,0,255)", "rgb(240,184,0)"]
 
 
+def test_a_color_that_begins_a_sentence_has_its_swatch():
+    assert with_swatches("Green and white lower it.", RGBWK).plain == (
+        "■ Green and ■ white lower it."
+    )
+
+
 def test_a_label_that_holds_a_color_has_no_swatch():
     assert "■" not in with_swatches("The model says 'red light' or “blue whale”.", RGBWK).plain
 

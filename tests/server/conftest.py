@@ -33,7 +33,12 @@ def page(browser):
     page.set_default_timeout(SECONDS)
     wrong = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda message: message.type == "error" and wrong.append(message.text))
+
+    def heard(message):
+        if message.type == "error":
+            wrong.append(f"{message.text} {message.location.get('url', '')}")
+
+    page.on("console", heard)
     page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
     page.wrong = wrong
     yield page

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import tracemalloc
 import urllib.request
 from contextlib import closing
@@ -338,9 +339,34 @@ def test_findings_are_tested_on_request_and_then_known(client, jobs):
     assert client.get(f"/api/jobs/{id}/findings?target=0").json() == tested
     assert client.post(f"/api/jobs/{id}/trials?target=0").json() == tested
     assert jobs.models.n_images == n_before
+    jobs.explanation(id).trial_logs[0].finished = False  # as while they are being made
+    assert client.get(f"/api/jobs/{id}/findings?target=0").json() == untested
     expected = mcrise.load(jobs.job_files.record_path(id)).findings_of(0)  # it was saved
     sentences = [found["sentence"] for found in tested["findings"]]
     assert sentences == [found.sentence for found in expected]
+
+
+def test_of_a_wrong_answer_a_repaint_that_makes_it_right_is_searched_for(tmp_path):
+    model = replace(PLANTED, labels=("red", "not red"))
+    with (
+        closing(JobQueue(tmp_path / "data", {"planted": model})) as jobs,
+        TestClient(create_app(jobs), base_url="http://127.0.0.1:8700") as client,
+    ):
+        asked = {"n_masks": 512, "mask_prob": 0.5}
+        wrong, right = (
+            finished(client, jobs, name=f"{label}/1.png", **asked) for label in ("red", "not red")
+        )
+        truth, predicted = (
+            client.get(f"/api/jobs/{wrong}/run").json()[k] for k in ("truth", "predicted")
+        )
+        assert (truth, predicted[0]["target"]) == (0, 1)
+        corrected, as_it_is = (
+            client.post(f"/api/jobs/{id}/trials").json() for id in (wrong, right)
+        )
+        known = client.get(f"/api/jobs/{wrong}/findings").json()
+    assert re.match(r"Painting .* red .*, the model says 'red'\.$", corrected["correction"])
+    assert known["correction"] == corrected["correction"]
+    assert "correction" not in as_it_is
 
 
 @pytest.mark.parametrize("estimator", mcrise.estimators.ESTIMATORS)
@@ -743,12 +769,20 @@ def test_an_upload_that_breaks_off_is_no_fault_of_the_server():
     assert Incoming.n_bytes == 0
 
 
-@pytest.mark.parametrize("kind", ["missing", "folder", "loop", "pipe"])
-def test_an_audit_whose_files_are_gone_while_it_is_served_is_told_in_words(jobs, tmp_path, kind):
+@pytest.mark.parametrize("name", ["audit.json", "figures.json"])
+@pytest.mark.parametrize("kind", ["missing", "folder", "loop", "pipe", "large"])
+def test_an_audit_whose_files_are_gone_while_it_is_served_is_told_in_words(
+    jobs, tmp_path, name, kind
+):
     audit = tmp_path / "audit"
     audit.mkdir()
-    (audit / "audit.json").write_text("{}")
-    file = audit / "figures.json"
+    for other in ("audit.json", "figures.json"):
+        (audit / other).write_text("{}")
+    file = audit / name
+    if kind == "large":
+        os.truncate(file, 5 * 10**9)  # takes no room on the disk
+    else:
+        file.unlink()
     if kind == "folder":
         file.mkdir()
     elif kind == "loop":
@@ -757,9 +791,10 @@ def test_an_audit_whose_files_are_gone_while_it_is_served_is_told_in_words(jobs,
         os.mkfifo(file)
     app = create_app(jobs, audit=Storage(str(audit)))
     with TestClient(app, base_url="http://127.0.0.1:8700") as client:
-        answer = client.get("/audit.html")
-    assert answer.status_code == 404
-    assert "figures.json" in answer.json()["detail"]
+        answers = [client.get(path) for path in ("/audit.html", "/api/audit")]
+    for answer in answers:
+        assert answer.status_code == (400 if kind == "large" else 404)
+        assert name in answer.json()["detail"]
 
 
 def test_a_run_of_an_audit_that_is_too_large_is_refused_before_it_is_read(jobs, tmp_path):
@@ -832,6 +867,9 @@ def test_a_difference_says_what_differs_most_or_that_nothing_does(tmp_path):
         maps = jobs.explanation(one).maps(0)
     assert said[0]["sentence"].startswith("No significant difference between A and B")
     assert said[1]["sentence"].startswith("The largest difference is at the ")
+    assert re.search(
+        r"by −0\.\d+ for A \(planted\) and by .* for B \(other\)\.$", said[1]["sentence"]
+    )
     assert said[1]["strongest"] in maps.names
     heights = [Image.open(io.BytesIO(picture.content)).height for picture in pictures]
     assert heights[1] > 2 * heights[0]  # A, B and A - B
@@ -848,3 +886,18 @@ def test_findings_so_far_leave_the_run_as_it_was(client, jobs):
     kept = client.post(f"/api/jobs/{id}/trials?target=0").json()
     assert kept == so_far  # of as many masks
     assert jobs.job_files.record_path(id).read_bytes() != before  # these are kept
+
+
+def test_trials_are_of_all_masks_that_a_run_has_when_they_begin(client, jobs, monkeypatch):
+    id = finished(client, jobs, n_masks=64, mask_prob=0.5)
+    call = jobs.call
+
+    def after_more_masks(name, function):
+        jobs.more(id, 64)
+        while jobs.get(id).n_masks < 128 or jobs.get(id).state != "done":
+            time.sleep(0.01)
+        return call(name, function)
+
+    monkeypatch.setattr(jobs, "call", after_more_masks)
+    client.post(f"/api/jobs/{id}/trials?target=0")
+    assert jobs.explanation(id).trial_logs[0].n_masks == 128

@@ -144,6 +144,8 @@ def test_the_keys_and_the_list_stay_within_the_filter(page, collection):
     expect(page.locator("#n-jobs")).to_have_text("4 of 16")
     names = page.locator("#gallery .name").all_inner_texts()
     page.locator("#gallery a").first.click()
+    page.click("#test-class")
+    expect(page.locator("#correction")).to_contain_text("the model says 'red'")
     for name in names[1:]:
         expect(page.locator("#headline .mark.wrong")).to_contain_text("the true label is ‘red’")
         page.keyboard.press("]")
@@ -171,6 +173,9 @@ def test_the_filter_of_the_list_filters_the_gallery_and_is_in_the_address(page, 
 def test_means_have_their_noise_and_a_scale_and_loading_is_not_missing(page, collection):
     held = []
     page.route(re.compile("/api/summaries"), lambda route: held.append(route))
+    page.goto(f"{collection[0]}#overview?answers=wrong")
+    expect(page.locator("#jobs-empty")).to_have_text("Loading the numbers of the images…")
+    expect(page.locator("#gallery-rest")).to_be_empty()
     page.goto(f"{collection[0]}#overview")
     expect(page.locator("#overview-count")).to_have_text("16 images · loading the numbers of 16")
     page.unroute_all(behavior="ignoreErrors")

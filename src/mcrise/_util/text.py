@@ -27,6 +27,13 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
 
 
+def number(score: float, kind: str) -> str:
+    """A score for people: `0.91` of a probability; `2,013`, `12.3` or `0.00151` of any kind."""
+    if kind != "any":
+        return f"{score:.2f}"
+    return f"{score:,.0f}" if abs(score) >= 1000 else f"{score:.3g}"
+
+
 def visible(text: str) -> str:
     """A text of several lines, whatever is in them; what was JSON stays JSON."""
     return ACTING.sub(lambda found: _spelled(found[0]), text)

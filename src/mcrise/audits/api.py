@@ -40,6 +40,8 @@ from .class_data import AuditInfo
 from .class_findings import FEWEST
 from .class_stats import make_stats, write_stats
 from .config import N_MASKS, AuditConfig, Pilots, choose_mask_prob
+from .rule_check import RULES, rules_line
+from .rules import suggested_rules
 from .schema import to_jsonable
 from .suspects import Suspect, find_suspects
 from .text import summary, verdict
@@ -47,7 +49,8 @@ from .transplants import FEWEST_DONORS
 from .zones import DEFAULT, parse_zones
 
 N_PILOTS = 8  # images on which mask_prob is chosen
-SLOW = 10.0  # seconds of an image, beside which the start of a worker is nothing
+N_PRICED = 3  # images of each worker, by which the time is told
+SLOW = 60.0  # seconds of an image, beside which the start of a worker is nothing
 # About how many calls on traffic signs:
 OWN_TRIALS = 48  # of an image: what its map proposes, other light, what lies outside
 CLASS_TRIALS = 45  # of an image: what was found in its class
@@ -81,9 +84,11 @@ class Cost:
     seconds: float  # about
     n_workers: int
     choice: str  # of mask_prob, in a sentence
+    notes: tuple[str, ...] = ()  # on the model and the labels
 
     def lines(self) -> list[str]:
         """To print."""
+        notes = [f"Note: {note}." for note in self.notes]
         if not self.n_images:
             return ["All images are measured: what is left is confirming, or figures and pages."]
         workers = f"{self.n_workers} worker{'s' if self.n_workers > 1 else ''}"
@@ -92,7 +97,7 @@ class Cost:
             f"{self.n_images:,} images{there}: about {self.n_calls:,} calls of the model, "
             f"{spoken(self.seconds)} with {workers}, if all take as long as the first."
         )
-        return [*([f"{self.choice}."] if self.choice else []), told]
+        return [*notes, *([f"{self.choice}."] if self.choice else []), told]
 
 
 @dataclass(frozen=True)
@@ -107,9 +112,15 @@ class PreparedAudit:
     lock: FolderLock
 
     def run(
-        self, progress: bool = False, tell: Callable[[Cost], None] | None = None
+        self,
+        progress: bool = False,
+        tell: Callable[[Cost], None] | None = None,
+        suggest_rules: bool = False,
     ) -> AuditResult:
-        """Run it to the end; `tell` is given the cost as soon as the first images tell it."""
+        """Run it to the end; `tell` is given the cost as soon as the first images tell it.
+
+        With `suggest_rules` it writes rules to begin with, where there are none.
+        """
         audit = self.audit
         with self.lock:
             work = iter(()) if self.pool is None else run(audit, self.pool)
@@ -119,7 +130,9 @@ class PreparedAudit:
                 pass
             self.lock.check()
             some = audit.n_failed < len(audit.examples)
-            lines, suspects = write_pages(audit.out, self.notes) if some else ([], ())
+            lines, suspects = (
+                write_pages(audit.out, self.notes, suggest_rules) if some else ([], ())
+            )
             audit.tidy()
         n_images = len(audit.examples)
         return AuditResult(audit.out.path, tuple(lines), n_images, audit.n_failed, suspects)
@@ -127,26 +140,27 @@ class PreparedAudit:
     def price(self, work: Iterator[Audit]) -> Cost:
         """Let the first images be measured, which is not done again, and see how long they take.
 
-        The first of a worker takes longer, while libraries are loaded and code is compiled: where
-        images are quick, the price is that of a second one.
+        The first of a worker takes longer, while libraries are loaded and code is compiled: it
+        counts only where images are slow, or hardly any are left.
         """
         audit, n_workers = self.audit, self.pool.n_workers if self.pool else 1
         n_done, n_left = len(audit.done), len(audit.examples) - len(audit.done)
-        enough, took = min(n_workers + 1, max(n_left // 2, 1)), float("nan")
+        enough, took = min(N_PRICED * n_workers, max(n_left // 2, 1)), self.pool and self.pool.took
         for _ in work:
-            if self.pool is not None and self.pool.took is not None:
-                took = self.pool.took
-            if not n_left or took > SLOW or len(audit.done) - n_done >= enough:
+            slow = took and took[-1] > SLOW
+            if not n_left or slow or len(audit.done) - n_done >= enough:
                 break
         each = audit.n_masks or self.n_masks
         calls = each + OWN_TRIALS + self.shared_calls() / len(audit.examples)
+        of_image = float(np.median(took[n_workers:] or took)) if took else float("nan")
         return Cost(
             n_images=n_left,
             n_done=n_done,
             n_calls=round(n_left * calls),
-            seconds=n_left * took / n_workers * calls / (each + OWN_TRIALS),
+            seconds=n_left * of_image / n_workers * calls / (each + OWN_TRIALS),
             n_workers=n_workers,
             choice=self.choice,
+            notes=self.notes,
         )
 
     def shared_calls(self) -> float:
@@ -293,7 +307,9 @@ def first_answer(given: BatchInput, pilots: Pilots) -> tuple[str, list[float] | 
     return "", None
 
 
-def write_pages(out: Storage, notes: Sequence[str]) -> tuple[list[str], tuple[Suspect, ...]]:
+def write_pages(
+    out: Storage, notes: Sequence[str], suggest_rules: bool = False
+) -> tuple[list[str], tuple[Suspect, ...]]:
     """Make figures, summary and page from the tables alone; returns summary and suspects."""
     from . import html  # it draws, and matplotlib is heavy
 
@@ -302,11 +318,14 @@ def write_pages(out: Storage, notes: Sequence[str]) -> tuple[list[str], tuple[Su
     stats = make_stats(info, classes, answers, seed=info.seed)
     search = find_suspects(out, info)
     stats = replace(stats, search=search)
-    lines = [*summary(info, stats), *(f"Note: {note}." for note in notes)]
+    write_stats(out, stats)
+    if suggest_rules and not (out / RULES).exists():  # they may have been edited
+        write(out / RULES, suggested_rules(stats).encode())
+    lines = [*summary(info, stats, rules_line(out)), *(f"Note: {note}." for note in notes)]
     if failed := tables.read_failed(out):
         lines += ["", f"{len(failed)} of {info.n_images} images failed and are left out:"]
         lines += [f"- {row['name']}: {row['error']}" for row in failed[:MOST_LISTED]]
-    write_stats(out, stats)
+        lines += ["", "--retry-failed tries them again."]
     write(out / "summary.md", ("\n".join(lines) + "\n").encode())
     short = {
         "verdict": verdict(search),

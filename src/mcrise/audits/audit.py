@@ -9,7 +9,7 @@ have, to find what is enough to be taken for it. Each answer is a piece, a file 
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -26,7 +26,16 @@ from .confirmation import regions_to_try
 from .measure import ImageMeasurement, Repainted, Task
 from .schema import DONE
 from .suspects import choose, plan_closer, plan_locate, read_index, why_not
-from .transplants import FIRST, Outcome, Planned, Transplant, plan_give, plan_screen
+from .transplants import (
+    FIRST,
+    Corner,
+    Outcome,
+    Planned,
+    Transplant,
+    plan_give,
+    plan_screen,
+    spot_of,
+)
 
 TRANSPLANTED = ("screen", "refine", "give", "locate")  # stages, and pieces of their names
 MEASURED, FAILED, CONFIRMED = ".npz", ".failed.json", ".confirmed.json"  # kinds of pieces
@@ -90,14 +99,17 @@ class Audit(Batch[Task]):
         yield None
         self.write_tables()
         self.now = "confirm"
+        spots: dict[int, Corner] = {}
         for class_data in tables.read_classes(self.out):
+            corners = (spot_of(maps) for maps in class_data.maps)
+            spots |= zip(class_data.image.tolist(), corners, strict=True)
             regions = regions_to_try(class_data, self.info, self.info.seed)
             for image in sorted({one.image for one in regions} - self.confirmed):
                 own = {one.key: one for one in regions if one.image == image}
                 yield self.task(image, confirmations=tuple(own.values()))
         yield None
         self.write_attempts()
-        yield from self.transplant_tasks()
+        yield from self.transplant_tasks(spots)
         self.write_transplants()
         write(self.out / DONE, json_line({"images": len(self.examples), "failed": self.n_failed}))
         self.finished = True
@@ -105,8 +117,11 @@ class Audit(Batch[Task]):
     def task(self, image: int, **given: Any) -> Task:
         return Task(image, self.examples[image], self.truths[image], self.now, **given)
 
-    def transplant_tasks(self) -> Iterator[Task | None]:
-        """Look for what is enough on half of the images, try it on the rest, and narrow it down."""
+    def transplant_tasks(self, spots: Mapping[int, Corner]) -> Iterator[Task | None]:
+        """Look for what is enough on half of the images, try it on the rest, and narrow it down.
+
+        `spots` are where the images of each class lose most by being painted over.
+        """
         index = read_index(self.out, self.info)
         first = [name for name, *_ in self.info.traits if name in FIRST]
         if why_not(index):
@@ -125,7 +140,12 @@ class Audit(Batch[Task]):
             for image, some in sorted(planned.items()):
                 if image not in done:
                     donors = {one.donor: self.examples[one.donor] for one in some}
-                    yield self.task(image, transplants=tuple(some), donors=tuple(donors.items()))
+                    yield self.task(
+                        image,
+                        transplants=tuple(some),
+                        donors=tuple(donors.items()),
+                        spots=tuple((number, spots[number]) for number in donors),
+                    )
             yield None
 
     def accept(

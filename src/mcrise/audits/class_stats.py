@@ -218,9 +218,11 @@ def class_findings(
             confirmations[number] += some
     told = []
     for one, own in zip(found, confirmations, strict=True):
-        finding = describe(class_data, one)
-        if answers is not None:
-            finding = replace(finding, **vars(judge(class_data, own, answers, info.kind)))
+        judged = None if answers is None else judge(class_data, own, answers, info.kind)
+        tried = {} if judged is None else {**vars(judged)}
+        painted = tried.pop("region", None)  # what is drawn is what was painted
+        drawn = one if painted is None else replace(one, region=painted)
+        finding = replace(describe(class_data, drawn), **tried)
         told.append(replace(finding, sentence=finding_sentence(finding, info)))
     if whole := background_finding(class_data, info, seed):
         told.append(replace(whole, sentence=background_sentence(whole, info)))

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..batch.datasets import Example
+from ..batch.engine import RETRIES
 from ..batch.work import BatchConfig, Worker, read_image
 from ..config import FIRST_TRY, RunConfig
-from ..errors import InputError, McriseError
+from ..errors import InputError, McriseError, ModelError
 from ..explanation import Explanation
 from ..images import View
 from ..mask_prob import settle, standing
@@ -87,11 +88,16 @@ class AuditConfig(BatchConfig):
         }
 
 
+def asked_of_all(model: Model) -> Model:
+    """The model without its notes, which would have each image asked about its preprocessing."""
+    return replace(model, notes=())
+
+
 class AuditWorker(Worker):
     """Does the tasks of an audit."""
 
     def __init__(self, model: Model, config: AuditConfig) -> None:
-        super().__init__(model)
+        super().__init__(asked_of_all(model))
         self.config = config
         self.donors: dict[int, tuple[View, NDArray[np.float64] | None]] = {}
 
@@ -119,7 +125,10 @@ class AuditWorker(Worker):
         views = {number: donor for number, (donor, _) in donors.items()}
         size = self.config.run.batch_size
         assert size != "auto"  # an AuditConfig refuses it
-        return receive(view, views, objects, self.model, self.config.traits, task.transplants, size)
+        return receive(
+            view, views, objects, dict(task.spots), self.model, self.config.traits,
+            task.transplants, size,
+        )  # fmt: skip
 
 
 # ---- one mask_prob for all images
@@ -164,6 +173,7 @@ def begun(
     model: Model, config: AuditConfig, pilots: Pilots
 ) -> Iterator[tuple[Explanation, int | None]]:
     """Runs of those images that the model can be asked about, with their first chunk."""
+    model = asked_of_all(model)
     usual = replace(config, run=replace(config.run, mask_prob=FIRST_TRY))
     for example, truth in pilots:
         with contextlib.suppress(McriseError):
@@ -174,5 +184,10 @@ def begun(
 
 
 def first_chunk(model: Model, explanation: Explanation) -> NDArray[np.float32]:
+    """The scores of the first chunk; a model that raises now and then is asked again."""
     canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
-    return chunk_scores(model, canvas, buffer_of(canvas, explanation.batch_size), explanation, 0)
+    buffer = buffer_of(canvas, explanation.batch_size)
+    for _ in range(RETRIES):
+        with contextlib.suppress(ModelError):
+            return chunk_scores(model, canvas, buffer, explanation, 0)
+    return chunk_scores(model, canvas, buffer, explanation, 0)

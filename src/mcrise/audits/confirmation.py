@@ -142,8 +142,8 @@ def digest(target: int, found: Candidate, places: Sequence[BoolArray]) -> str:
     return content.hexdigest()[:16]
 
 
-@dataclass(frozen=True)
-class Confirmation:
+@dataclass(frozen=True, eq=False)
+class Confirmation(ArrayEq):
     """What painting a finding came to."""
 
     verdict: str  # one of VERDICTS
@@ -151,6 +151,7 @@ class Confirmation:
     change: Estimate | None = None  # of the score, painted in images not used to find it
     control: Estimate | None = None  # the same in whichever other place does most
     flipped: Estimate | None = None  # share of decisions changed
+    region: BoolArray | None = None  # (R, R) all that was painted: each half shows its own
 
 
 def judge(
@@ -206,21 +207,22 @@ def confirm(
     assert change is not None
     after = np.array([answer.predicted for _, answer in said])
     flipped = share(after != class_data.predicted[rows], group)
+    region = np.any([one.region for one, _ in said], axis=0)
     if len(np.unique(group)) < FEWEST // 2:
-        return Confirmation("too few images", painted, change, None, flipped)
+        return Confirmation("too few images", painted, change, None, flipped, region)
     there = strongest_control(said, before)
     control = mean(there, group, ends_of(kind))
     little = abs(change.value) < LITTLE * size_of_scores(before, answers, kind)
     if little or not (sign * change.value > 0 and change.excludes_zero):
         full = sign > 0 and kind != "any" and before.mean() >= NO_ROOM
         return Confirmation(
-            "no room" if full else "not confirmed", painted, change, control, flipped
+            "no room" if full else "not confirmed", painted, change, control, flipped, region
         )
     beyond = mean(sign * (changes - there), group)
     if beyond is None:
-        return Confirmation("no control possible", painted, change, None, flipped)
+        return Confirmation("no control possible", painted, change, None, flipped, region)
     verdict = "confirmed" if beyond.low > 0 else "not specific"
-    return Confirmation(verdict, painted, change, control, flipped)
+    return Confirmation(verdict, painted, change, control, flipped, region)
 
 
 def size_of_scores(before: FloatArray, answers: ConfirmationAnswers, kind: str) -> float:

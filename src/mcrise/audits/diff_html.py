@@ -51,7 +51,9 @@ def render_audits(difference: Difference, info: AuditInfo) -> str:
     parts = [
         Part(one.label, facts(one), [*sentences(one, info)], one.maps) for one in classes
     ]  # fmt: skip
-    return page_of(difference.before, difference.after, difference.lines(info), parts)
+    head, *lines = (line.removeprefix("- ") for line in difference.lines(info))
+    n_first = max(1, len(difference.suspects))
+    return page_of(difference.before, difference.after, head, lines[:n_first], lines, parts)
 
 
 def change_of(one: ClassChange) -> tuple[float, float]:
@@ -80,11 +82,21 @@ def render_runs(runs: RunDifference, before: str, after: str) -> str:
     comparison = runs.comparison
     first, *lines = runs.lines()
     maps = (comparison.given, comparison.wanted, comparison.difference.maps)
-    part = Part(first.partition(":")[0], first.partition(": ")[2], lines, maps)
-    return page_of(before, after, [], [part])
+    label, _, scores = first.rpartition(": ")
+    lines = [line.removeprefix("- ") for line in lines]
+    part = Part(label, f"Score: {scores}", lines[1:], maps)
+    return page_of(before, after, "", lines[:1], [], [part])
 
 
-def page_of(before: str, after: str, lines: Sequence[str], parts: Sequence[Part]) -> str:
+def page_of(
+    before: str,
+    after: str,
+    head: str,
+    verdict: Sequence[str],
+    lines: Sequence[str],
+    parts: Sequence[Part],
+) -> str:
+    """The page: what changed most, the maps of each class, then all lines."""
     scale = scale_for([maps for part in parts for maps in part.maps])
     return render_page(
         "diff.html",
@@ -92,8 +104,9 @@ def page_of(before: str, after: str, lines: Sequence[str], parts: Sequence[Part]
         title=f"From {before} to {after}",
         before=before,
         after=after,
-        lines=[line.removeprefix("- ") for line in lines[1:]],
-        head=lines[0] if lines else "",
+        head=head,
+        verdict=verdict,
+        lines=lines,
         bar=scale_bar(scale),
         pale=PALE,
         unit=parts[0].maps[0].unit if parts else "",

@@ -27,6 +27,7 @@ from .class_data import AuditInfo, class_maps
 from .class_findings import FEWEST
 from .class_stats import ALL, AuditStats, ClassStats, read_stats
 from .measure import OTHER_LIGHTS
+from .rule_check import rules_line
 from .schema import reporting_damage
 from .stats import Estimate
 from .striking import Striking, class_sentences, most_striking, most_striking_first
@@ -34,12 +35,12 @@ from .suspects import read_outcomes, rows_of
 from .tables import read_asked, read_rows, read_thumbnails
 from .text import (
     MOST_NAMED,
+    FirstPage,
+    first_page,
     five_sentences,
     images,
     mistakes_by_kind,
-    not_tested,
     own_color,
-    verdict,
 )
 from .zones import OUTER
 
@@ -111,7 +112,7 @@ def page_of(folder: Storage, info: AuditInfo, stats: AuditStats, link: Link) -> 
     whole = Class(stats.overall, None, [], [], [])
     by_target = {one.stats.target: one for one in classes}
     ordered = [by_target[one.target] for one in most_striking_first(stats)]
-    figure = most_striking(stats)
+    figure, first = most_striking(stats), first_page(stats, rules_line(folder))
     return render_page(
         "audit.html",
         ASSETS,
@@ -119,9 +120,8 @@ def page_of(folder: Storage, info: AuditInfo, stats: AuditStats, link: Link) -> 
         data=info.data.rpartition("/")[2],
         info=info,
         stats=stats,
-        verdict=verdict(stats.search) if stats.search else "",
-        not_tested=not_tested(stats) if stats.search else "",
-        suspects=shown_suspects(folder, info, stats, link),
+        first=first,
+        suspects=shown_suspects(folder, info, stats, first, link),
         figure=figure,
         figure_examples=striking_examples(folder, info, figure, link) if figure else [],
         sentences=five_sentences(info, stats),
@@ -175,20 +175,20 @@ def in_light(thumbnail: bytes, kind: str) -> str:
 
 
 def shown_suspects(
-    folder: Storage, info: AuditInfo, stats: AuditStats, link: Link
+    folder: Storage, info: AuditInfo, stats: AuditStats, first: FirstPage, link: Link
 ) -> list[dict[str, Any]]:
     """Each of the first suspects with images of other classes that became it."""
     suspects = stats.search.suspects[:MOST_NAMED] if stats.search else ()
     rows = [row for row in read_outcomes(folder) if row["role"] == "locate"] if suspects else []
     found = []
-    for one in suspects:
+    for one, lines in zip(suspects, first.suspects, strict=True):
         some = [row for row in rows_of(one, rows) if row["predicted"] == one.target][:MOST_PAIRS]
         names = [name for row in some for name in (row["donor"], row["image"])]
         pictures = read_thumbnails(folder, names)
         found.append(
             {
                 "headline": one.headline,
-                "sentence": one.sentence.partition(". ")[2],
+                "sentence": " ".join(lines[1:]),
                 "label": one.label,
                 "examples": [
                     {

@@ -33,10 +33,10 @@ from ..interpretation.text import box_words
 from ..interpretation.trial_calls import conclude
 from ..masks import Masks
 from ..models.model import Model
-from ..sampling import last, run
+from ..sampling import begin, grow, last
 from .class_data import RASTER
 from .confirmation import ConfirmationTask
-from .transplants import N_RUNNERS_UP, Transplant, as_given
+from .transplants import N_RUNNERS_UP, Corner, Transplant, as_given
 from .zones import Zone, box_share, mask_share, onto_raster, outer_part, zone_shares
 
 POOLED = "centered"  # linear: maps of few masks are noisy, but their mean is not biased
@@ -77,6 +77,7 @@ class Task:
     confirmations: tuple[ConfirmationTask, ...] = ()
     transplants: tuple[Transplant, ...] = ()
     donors: tuple[tuple[int, Example], ...] = ()  # with their numbers in the audit
+    spots: tuple[tuple[int, Corner], ...] = ()  # of the donors
 
     @property
     def key(self) -> tuple[int, str]:
@@ -117,7 +118,13 @@ def measure_image(
 ) -> ImageMeasurement:
     """Measure an image: its maps, what was found in them and tried, and how sure it all is."""
     parts = zone_shares(zones, object_share(task.example, view))  # a wrong box costs no calls
-    grown = last(run(view, model, run_config))
+    background_zone, region = outer_part(zones, parts)
+    begun = begin(view, model, run_config)
+    lights, background = ask_other_pictures(begun, model, run_config, region)
+    # The image as it is comes last, and so tells how far two answers to it are apart.
+    begun.jitter = float(np.abs(background[-1] - begun.untouched).max())
+    grown = last(grow(begun, model, n_masks=run_config.n_masks, tolerance=run_config.tolerance,
+                      max_masks=run_config.max_masks, target=run_config.target))  # fmt: skip
     explanation = grown.first(grown.goal)
     predicted = explanation.resolve(None)
     target = predicted if task.truth is None else explanation.resolve(task.truth)
@@ -134,16 +141,18 @@ def measure_image(
         "runners_up": runners_up(explanation.untouched, target),
         "n_masks": explanation.n_masks,
         "n_targets": len(targets),
-        **predictions_in_other_light(view, model),
+        **dict(zip(OTHER_LIGHTS, lights.argmax(axis=1).tolist(), strict=True)),
         **counterfactual_facts(explanation, found[predicted]),
         **correction_facts(explanation, list(found.values()), task.truth),
         "size": list(view.original_size),
         "notes": list(view.notes),
+        "background_zone": background_zone,
+        "n_calls": explanation.n_calls.total + len(lights) + len(background),
     }
-    facts["background_zone"], region = outer_part(zones, parts)
-    scores, predictions = paint_background(view, model, run_config, target, region)
-    facts["n_calls"] = 1 + explanation.n_masks + len(OTHER_LIGHTS) + len(explanation.answers)
-    facts["n_calls"] += len(scores) if region.any() else 0
+    scores, predictions = background[:, target].astype(np.float64), background.argmax(axis=1)
+    if not region.any():
+        scores = np.full(explanation.plan.n_fills + 2, np.nan)
+        predictions = np.full(len(scores), -1)
     maps = [explanation.maps(one, POOLED) for one in targets]
     colors = onto_raster(basic_colors(view.pixels) == np.arange(len(BASICS))[:, None, None])
     first = onto_raster(maps[0].values)
@@ -184,10 +193,14 @@ def half_maps(
 
 def rank_maps(explanation: Explanation, target: int) -> NDArray[np.float64]:
     """The maps (K, R, R) of what share of the scores is no higher than each."""
-    from scipy.stats import rankdata
-
     scores = explanation.scores_of(target)
-    return pooled(explanation, explanation.masks(), rankdata(scores) / len(scores))
+    return pooled(explanation, explanation.masks(), ranks(scores) / len(scores))
+
+
+def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The places (n,) of values in their order, from 1 on; those of equal ones are their mean."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place.ravel()])
 
 
 def pooled(
@@ -237,29 +250,24 @@ def object_share(example: Example, view: View) -> NDArray[np.float64] | None:
 # ---- what the model says of other pictures
 
 
-def predictions_in_other_light(view: View, model: Model) -> dict[str, int]:
-    """The classes predicted in gray and with turned hues."""
-    image = unit_float(view.pixels)
-    shown = np.stack([as_given(fill.render(image), view) for fill in OTHER_LIGHTS.values()])
-    return dict(zip(OTHER_LIGHTS, model(shown).argmax(axis=1).tolist(), strict=True))
+def ask_other_pictures(
+    begun: Explanation, model: Model, run_config: RunConfig, region: NDArray[np.bool_]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The scores (3, C) in other light and (K + 2, C) with a region of the raster painted.
 
-
-def paint_background(
-    view: View, model: Model, run_config: RunConfig, target: int, region: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Scores and predictions (K + 2,) with a region of the raster painted, by fill and in its mean.
-
-    The last are of the image untouched: a model that jitters is compared with another answer than
-    the one that its prediction was taken from. NaN and -1 where there is no such region.
+    It is painted in each fill and in its mean color. The last are of the image untouched: a model
+    that jitters is compared with another answer than the one that its prediction was taken from.
+    Without such a region, these are all. One batch, if it is large enough.
     """
-    plan = run_config.plan(view.pixels)
-    if not region.any():
-        return np.full(plan.n_fills + 2, np.nan), np.full(plan.n_fills + 2, -1)
-    place = enlarged(region, plan.size)
-    fills = (*plan.fills, own_mean(view.pixels, place))
-    repaints = [Repaint((Stroke(place, fill),)) for fill in fills]
-    scores = ask(view, model, run_config, [*repaints, Repaint(())])
-    return scores[:, target].astype(np.float64), scores.argmax(axis=1)
+    view, plan = begun.view, begun.plan
+    image = unit_float(view.pixels)
+    shown = [as_given(fill.render(image), view) for fill in OTHER_LIGHTS.values()]
+    if region.any():
+        place = enlarged(region, plan.size)
+        fills = (*plan.fills, own_mean(view.pixels, place))
+        shown += [Repaint((Stroke(place, fill),)).render(view.pixels, plan.cell) for fill in fills]
+    scores = ask(model, run_config, [*shown, view.pixels])
+    return scores[: len(OTHER_LIGHTS)], scores[len(OTHER_LIGHTS) :]
 
 
 def runners_up(scores: NDArray[np.float32], target: int) -> list[int]:
@@ -378,7 +386,7 @@ def repaint(view: View, model: Model, run_config: RunConfig, task: Task) -> Repa
     ]
     untouched = model(view.pixels[None])[0]
     after = {}
-    left = iter(ask(view, model, run_config, repaints))
+    left = iter(ask(model, run_config, [one.render(view.pixels, plan.cell) for one in repaints]))
     for one in confirmations:
         here, *there = [next(left) for _ in range(1 + len(one.controls))]
         controls = tuple(float(scores[target]) for scores in there)
@@ -386,16 +394,12 @@ def repaint(view: View, model: Model, run_config: RunConfig, task: Task) -> Repa
     return Repainted(target, float(untouched[target]), int(untouched.argmax()), after)
 
 
-def ask(
-    view: View, model: Model, run_config: RunConfig, repaints: Sequence[Repaint]
-) -> NDArray[np.float32]:
-    """The scores (n, C) of an image repainted in each of these ways."""
-    cell, size = run_config.plan(view.pixels).cell, run_config.batch_size
+def ask(model: Model, run_config: RunConfig, images: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
+    """The scores (n, C) of pictures."""
+    size = run_config.batch_size
     assert size != "auto"  # an AuditConfig refuses it
-    batches = [repaints[start : start + size] for start in range(0, len(repaints), size)]
-    return np.concatenate(
-        [model(np.stack([one.render(view.pixels, cell) for one in some])) for some in batches]
-    )
+    batches = [images[start : start + size] for start in range(0, len(images), size)]
+    return np.concatenate([model(np.stack(some)) for some in batches])
 
 
 def enlarged(region: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.bool_]:

@@ -9,19 +9,22 @@ import math
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from ..batch.storage import Storage
-from ..errors import InputError
+from ..errors import InputError, McriseError
+from ..interpretation.claims import join
 from .class_data import AuditInfo
 from .class_stats import ALL, AuditStats, ClassStats, read_stats
 from .diff import ClassChange, compare_audits, place_name
 from .paired_stats import Change
-from .rules import ALL_IMAGES, MEASURES, Rule, index_of, refuse_unknown
+from .rules import ALL_IMAGES, MEASURES, Rule, index_of, read_rules, refuse_unknown
 from .stats import Estimate, bonferroni, share_ends
 from .suspects import SuspectSearch
 from .tables import read_asked
 
+RULES = "rules.toml"  # in the folder of an audit: its first page has their verdicts
 State = Literal["holds", "violated", "undecided"]
 WORST: tuple[State, ...] = ("violated", "undecided", "holds")
 MOST_IMAGES = 1_000_000  # more than that would not be asked for
@@ -130,6 +133,30 @@ def check_rules(
         found = compare_audits(against, audit)
         changes = {one.target: one for one in (*found.classes, found.overall)}
     return [judge(rule, info, stats, changes) for rule in rules]
+
+
+def rules_line(audit: Storage) -> str:
+    """What came of the rules in the folder of an audit, in a line; empty where there are none."""
+    file = audit / RULES
+    if audit.remote or not file.exists():
+        return ""
+    try:
+        rules, against = read_rules(Path(file.path))
+        judged = check_rules(audit, rules, Storage(against) if against else None)
+    except McriseError as error:
+        return f"Rules: not checked. {error}"
+    states = {state: [one for one in judged if one.state == state] for state in WORST}
+    told = []
+    for state, some in states.items():
+        named = (
+            "" if state == "holds" else f" ({join([repr(one.rule.title) for one in some], 'and')})"
+        )
+        told += (
+            [f"{len(some)} {'hold' if state == 'holds' and len(some) > 1 else state}{named}"]
+            if some
+            else []
+        )
+    return f"Rules: {'; '.join(told)}."
 
 
 @dataclass(frozen=True)

@@ -21,16 +21,18 @@ from ..batch.storage import Row, Storage
 from ..colors import BASICS, basic_colors
 from ..interpretation.claims import join, sentence_case
 from ..interpretation.regions import place_of
-from .class_data import AuditInfo, BoolArray
+from .appearance import MOST_LOOKED_AT, differs
+from .class_data import AuditInfo, BoolArray, FloatArray, IntArray
 from .confirmation import half_of
 from .schema import region_of
 from .stats import Estimate, crossed_share
-from .tables import class_numbers, read_parts, read_rows
+from .tables import class_numbers, read_parts, read_rows, read_thumbnails
 from .transplants import (
     FIRST,
     N_LOCATED,
     N_MORE,
     N_SCREEN,
+    SPOT_NAME,
     WIDE,
     Chosen,
     Index,
@@ -47,11 +49,12 @@ TIMES_USUAL = 2  # how many times the share is that donors of other classes turn
 MOST_TAKING, ALMOST = 2, 0.7  # classes that are given it afresh, and of the best one's score
 LEAST_OVER = 0.05  # by which the share of a suspect exceeds that of other donors for sure
 TIMES_CONTROL = 3  # how many times that share it is
+WIDELY, LEAST_CLASSES = 0.5, 4  # images of so many classes turn by a spot, or it is the object's
 MOST_TRAITS, MOST_CHOSEN = 3, 12  # that are tried afresh: of a class, and in all
 AS_GOOD = 0.8  # of the best share: a trait that says more comes first
 ALIKE = 0.5  # of the located places that a place must lie in
-MOSTLY = 0.6  # of the located places that have a color
-SELDOM = 0.2  # of the receivers that had it there before
+PART = 0.25  # of a place: it has a color if that much of it does
+MOSTLY, MORE = 0.8, 0.5  # of the donors have a color in their place, and than of the receivers
 MOST_SHOWN = 3
 # What says most comes first, if it does about as much.
 SPECIFIC = {"place": 0, "edge": 1, "color": 2, "tone": 2, "texture": 2, "wide": 3}
@@ -82,7 +85,7 @@ class Suspect(ArrayEq):
     def strength(self) -> float:
         """By which suspects are ranked: how much more than other donors do, and how widely."""
         over = self.given.value - (self.control.value if self.control else 0.0)
-        return over + 0.5 * (self.anywhere.value if self.anywhere else 0.0)
+        return over + 0.5 * (self.anywhere or self.given).value
 
     @property
     def classes(self) -> str:
@@ -238,6 +241,13 @@ class Looks:
         share = self.n_taken(key, to) / max(self.n_asked(key, to), 1)
         return share > TIMES_USUAL * self.usual(key, to)
 
+    def is_beside(self, key: Key, share: float) -> bool:
+        """Whether a spot does too much to be a part of the object, such as other classes have."""
+        others = [self.n_taken(one, one[:1]) / self.n_asked(one, one[:1])
+                  for one in self.rows if one[1] == key[1] and one[0] != key[0]]  # fmt: skip
+        usual = float(np.median(others)) if others else 0.0
+        return share >= max(WIDELY, TIMES_USUAL * usual)
+
     def shared(self, key: Key) -> tuple[int, ...]:
         """Other classes that have the same trait: donors of each make receivers the other."""
         c, trait = key
@@ -259,6 +269,8 @@ class Looks:
                 scores.setdefault(own, []).append((said in having) + score)
         means = {own: float(np.mean(some)) for own, some in scores.items()}
         order = sorted(means, key=lambda own: (-means[own], own))
+        if key[1] == SPOT_NAME:
+            return tuple(order)
         least = ALMOST * means[order[0]] if order else 0.0
         return tuple(own for own in order[:MOST_TAKING] if means[own] >= least)
 
@@ -268,9 +280,10 @@ class Looks:
         share = {}
         for key, others in shared.items():
             having = (key[0], *others)
-            n = self.n_taken(key, having)
-            if n >= least and self.is_unusual(key, having):
-                share[key] = n / self.n_asked(key, having)
+            n, asked = self.n_taken(key, having), self.n_asked(key, having)
+            beside = key[1] != SPOT_NAME or self.is_beside(key, n / max(asked, 1))
+            if n >= least and self.is_unusual(key, having) and beside:
+                share[key] = n / asked
         chosen: Chosen = {}
         for key in sorted(share, key=lambda key: (-share[key], key)):
             enough = sum(key[0] == c for c, _ in chosen) >= per_class
@@ -287,7 +300,7 @@ def plan_closer(rows: Iterable[Row], index: Index, info: AuditInfo) -> Planned:
     parts = {
         c: [name for name in kinds if name not in FIRST]
         for c, trait in promising
-        if kinds[trait] in ("place", "edge")
+        if kinds[trait] in ("place", "edge") and trait != SPOT_NAME
     }
     return plan_refine(index, promising, parts, info.seed)
 
@@ -353,6 +366,8 @@ def grouped(rows: Iterable[Row]) -> dict[Key, list[Row]]:
 def is_enough(one: Suspect) -> bool:
     """Whether the trait does for sure more than that of other donors, and several times as much."""
     usual = one.control.value if one.control else 0.0
+    if one.trait == SPOT_NAME and (one.given.value < WIDELY or len(one.near) < LEAST_CLASSES):
+        return False  # parts of the object tell few classes from each other
     return over_control(one).low > LEAST_OVER and one.given.value >= TIMES_CONTROL * usual
 
 
@@ -439,7 +454,8 @@ def find_suspects(folder: Storage, info: AuditInfo) -> SuspectSearch:
     found = []
     for one in confirmed_traits(rows, index, info):
         shown = list(rows_of(one, located))
-        found.append(with_sentence(with_place(one, shown, pixels, info)))
+        placed = with_place(one, shown, pixels, info)
+        found.append(with_sentence(with_look(placed, folder, index)))
     return SuspectSearch(
         suspects=tuple(found),
         n_calls=len(rows),
@@ -475,10 +491,10 @@ def rows_of(one: Suspect, rows: Iterable[Row]) -> Iterator[Row]:
 
 def smallest_seen() -> float:
     """The share of receivers that the screen misses one time in twenty."""
-    from scipy.stats import binom
+    from scipy.special import bdtr  # scipy.stats takes a second to import
 
     shares = np.arange(0, 1, 0.01)
-    missed = binom.cdf(LEAST_HITS - 1, N_SCREEN + N_MORE, shares)
+    missed = bdtr(LEAST_HITS - 1, N_SCREEN + N_MORE, shares)
     return float(shares[missed <= 0.05][0])
 
 
@@ -497,11 +513,7 @@ def with_place(
     common = np.mean(places, axis=0) >= ALIKE
     donors, receivers = ([row[name] for row in shown if row["region"] is not None]
                          for name in ("donor", "image"))  # fmt: skip
-    colors = [color_at(pixels[n], place) for n, place in zip(donors, places, strict=True)]
-    before = [color_at(pixels[n], place) for n, place in zip(receivers, places, strict=True)]
-    named, times = Counter(colors).most_common(1)[0]
-    if times < MOSTLY * len(colors) or before.count(named) > SELDOM * len(before):
-        named = ""  # it differs, or the receivers had it before
+    named = color_of([pixels[n] for n in donors], [pixels[n] for n in receivers], places)
     what, kind, region, some = one.what, one.kind, common, f"something {named}".rstrip()
     if common.mean() < 0.5 * np.mean([place.mean() for place in places]):
         what, kind = f"{some}, in another place in each image", "place"
@@ -511,10 +523,43 @@ def with_place(
     return replace(one, what=what, kind=kind, region=region, color=named)
 
 
-def color_at(pixels: NDArray[np.uint8], place: BoolArray) -> str:
-    """The basic color of a place (R, R) of an image on the raster."""
-    middle = np.median(pixels[place], axis=0).astype(np.uint8)
-    return BASICS[int(basic_colors(middle[None, None])[0, 0])]
+def with_look(one: Suspect, folder: Storage, index: Index) -> Suspect:
+    """How the class's images differ from others, where the trait is one of all of the image."""
+    if one.region is not None:
+        return one
+    own = index.target == one.target
+    pictures = [
+        list(read_thumbnails(folder, spread(index.image[some])).values()) for some in (own, ~own)
+    ]
+    how = differs(one.trait, *pictures)
+    return replace(one, what=f"{one.what} ({how} than in other classes)") if how else one
+
+
+def spread(numbers: IntArray) -> list[int]:
+    """Some of many, evenly."""
+    most = min(MOST_LOOKED_AT, len(numbers))
+    return [int(n) for n in numbers[np.linspace(0, len(numbers) - 1, most).astype(int)]]
+
+
+def color_of(
+    donors: Sequence[NDArray[np.uint8]],
+    receivers: Sequence[NDArray[np.uint8]],
+    places: Sequence[BoolArray],
+) -> str:
+    """The basic color that most donors have in their place (R, R), far more than receivers had.
+
+    Pixels (R, R, 3) each; empty: there is no such color.
+    """
+
+    def shares(images: Sequence[NDArray[np.uint8]]) -> FloatArray:
+        names = [basic_colors(one)[place] for one, place in zip(images, places, strict=True)]
+        return np.array([np.bincount(some, minlength=len(BASICS)) / len(some) for some in names])
+
+    own, others = shares(donors), shares(receivers)
+    has, had = ((some >= PART).mean(axis=0) for some in (own, others))
+    fits = (has >= MOSTLY) & (has - had >= MORE)
+    more = own.mean(axis=0) - others.mean(axis=0)  # of the place: a rim of mixed pixels is less
+    return BASICS[int(np.argmax(np.where(fits, more, -1)))] if fits.any() else ""
 
 
 def spans(region: BoolArray) -> bool:
@@ -522,21 +567,28 @@ def spans(region: BoolArray) -> bool:
     return bool(min(region.any(axis=axis).mean() for axis in (0, 1)) > 0.8)
 
 
-def with_sentence(one: Suspect) -> Suspect:
-    near = join([repr(label) for label in one.near], "and") or "other classes"
+def sentences(one: Suspect) -> list[str]:
+    """What is said of a suspect, the most important first."""
+    near = f"{join([repr(label) for label in one.near], 'and') or 'other classes'} images"
+    if len(one.near) > MOST_SHOWN:
+        near = f"the images of {len(one.near)} other classes"
     lines = [f"{sentence_case(one.headline)}."]
     either = join([repr(label) for label in (one.label, *one.shared)], "or")
-    given = f"Given it, {share_words(one.given)} of {near} images become {either}"
+    given = f"Given to {near}, it turns {share_words(one.given)} of them into {either}"
     if one.control:
-        given += f"; given the same of other classes, {share_words(one.control)}"
+        given += f"; what other classes have there turns {share_words(one.control)}"
     lines.append(f"{given}.")
     if one.taken:
         goes = f", mostly to {one.goes_to!r}" if one.goes_to else ""
-        lines.append(f"Without it, {share_words(one.taken)} of its own images change{goes}.")
+        own = f"{share_words(one.taken)} of {one.label!r} images"
+        lines.append(f"When it is taken away, {own} change{goes}.")
     if one.also:
-        enough = "are" if len(one.also) > 1 else "is"
-        lines.append(f"{sentence_case(join(one.also, 'and'))} {enough} enough too.")
-    return replace(one, sentence=" ".join(lines))
+        lines.append(f"Giving only {join(one.also, 'or')} does it too.")
+    return lines
+
+
+def with_sentence(one: Suspect) -> Suspect:
+    return replace(one, sentence=" ".join(sentences(one)))
 
 
 def share_words(estimate: Estimate) -> str:

@@ -4,8 +4,10 @@ Each says a number, its 95% interval and how many images are behind it, and stay
 is nothing to say: no truths, one class, no findings.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+from .._util.text import one_line
 from ..interpretation.claims import join, sentence_case
 from .background import OWN
 from .class_data import AuditInfo
@@ -13,21 +15,22 @@ from .class_findings import ClassFinding
 from .class_stats import AuditStats, ClassStats
 from .outliers import FEWEST as FEWEST_ALIKE
 from .stats import Estimate, bonferroni
-from .suspects import SuspectSearch
+from .suspects import Suspect, SuspectSearch, sentences
 from .zones import OUTER
 
 MOST_NAMED = 3  # classes in a sentence, suspects on the first page
+MOST_WORDS = 150  # before the table of classes
 OUTSIDE = {"background": "outside of the object", "rim": "in the rim of the image"}
 
 Get = Callable[[ClassStats], Estimate | None]
 
 
-def summary(info: AuditInfo, stats: AuditStats) -> list[str]:
-    """The lines of `summary.md`."""
+def summary(info: AuditInfo, stats: AuditStats, rules: str = "") -> list[str]:
+    """The lines of `summary.md`; `rules` are the verdicts on them in a line."""
     return [
         "# Audit",
         "",
-        *map(markdown, first_page(stats)),
+        *map(markdown, first_page(stats, rules).lines),
         "",
         *class_table(stats),
         "",
@@ -53,16 +56,47 @@ def five_sentences(info: AuditInfo, stats: AuditStats) -> list[str]:
 # ---- suspects
 
 
-def first_page(stats: AuditStats) -> list[str]:
-    """The verdict, the first suspects, and what was not tested."""
+@dataclass(frozen=True)
+class FirstPage:
+    """What comes before the table of classes."""
+
+    verdict: str
+    suspects: Sequence[Sequence[str]]  # sentences on each of the first ones
+    remarks: Sequence[str]  # what was left out or not tested, and what came of the rules
+
+    @property
+    def lines(self) -> list[str]:
+        told = enumerate(self.suspects, start=1)
+        suspects = [f"{n}. {' '.join(some)}" for n, some in told if some]
+        return [line for line in (self.verdict, *suspects, *self.remarks) if line]
+
+
+def first_page(stats: AuditStats, rules: str = "") -> FirstPage:
+    """The verdict, the first suspects, what was not tested, and what came of the rules."""
     if stats.search is None:
-        return []
+        return FirstPage("", (), [rules])
     suspects = stats.search.suspects
     left = len(suspects) - MOST_NAMED
-    lines = [verdict(stats.search)]
-    lines += [f"{n}. {one.sentence}" for n, one in enumerate(suspects[:MOST_NAMED], start=1)]
-    lines += [f"{left} more suspects are in summary.json."] if left > 0 else []
-    return [*lines, not_tested(stats)]
+    more = f"{left} more suspects are in summary.json." if left > 0 else ""
+    page = FirstPage(
+        verdict(stats.search), (), [more, truth_unknown(stats), not_tested(stats), rules]
+    )
+    n_words = sum(len(line.split()) for line in page.lines)
+    return replace(page, suspects=suspect_sentences(suspects[:MOST_NAMED], n_words))
+
+
+def suspect_sentences(suspects: Sequence[Suspect], n_words: int) -> list[list[str]]:
+    """What is said of each, as many sentences as there is room for beside so many words.
+
+    None at all where labels are very long: the verdict names the first suspects.
+    """
+    told = [sentences(one) for one in suspects]
+    while any(told):
+        if n_words + sum(len(line.split()) + 1 for lines in told for line in lines) <= MOST_WORDS:
+            break
+        longest = max(map(len, told))
+        told[max(n for n, lines in enumerate(told) if len(lines) == longest)].pop()
+    return told
 
 
 def verdict(search: SuspectSearch) -> str:
@@ -72,7 +106,11 @@ def verdict(search: SuspectSearch) -> str:
     if search.suspects:
         n, first = len(search.suspects), [one.headline for one in search.suspects[:MOST_NAMED]]
         more = "; and others" if n > MOST_NAMED else ""
-        return f"{n} suspect{'s' * (n > 1)}: {'; '.join(first)}{more}."
+        enough = "This is" if n == 1 else "Each is"
+        return (
+            f"{n} suspect{'s' * (n > 1)}: {'; '.join(first)}{more}. {enough} enough to turn images "
+            "of other classes into that class."
+        )
     return (
         f"No suspect found: {search.n_traits} traits of each of {classes(search.n_classes)} were "
         "given to images of other classes. A trait that takes over "
@@ -84,12 +122,24 @@ def not_tested(stats: AuditStats) -> str:
     """What the verdict does not speak of."""
     assert stats.search is not None
     untried = len(stats.classes) - stats.search.n_classes
-    which = (
-        f"{classes(untried)} with too few images, " if untried and not stats.search.reason else ""
-    )
+    parts = ["larger parts of the object itself", "cues that only work together with it"]
+    if stats.overall.zone_effect.get("background") == {}:
+        parts.insert(0, "the background, because the objects' boxes or masks cover whole images")
+    if untried and not stats.search.reason:
+        parts.insert(0, f"{classes(untried)} with too few images")
+    return f"Not tested: {'; '.join(parts)}."
+
+
+def truth_unknown(stats: AuditStats) -> str:
+    """Of how many images the true class is not known; empty where it is of all."""
+    n, known = stats.overall.n, stats.overall.accuracy
+    if known is None:
+        return "The true classes are not known, so those that the model predicts stand for them."
+    if known.n == n:
+        return ""
     return (
-        f"Not tested: {which}what lies on the object itself, and cues that only work together "
-        "with it."
+        f"The true class of {n - known.n:,} of {images(n)} is not known: accuracy is that of the "
+        "others."
     )
 
 
@@ -334,8 +384,8 @@ def percent(estimate: Estimate) -> str:
 
 
 def markdown(text: str) -> str:
-    """A label or a sentence with labels, as one line that marks nothing up."""
-    line = " ".join(text.split())
+    """A label or a sentence with labels, as one line that marks nothing up and acts on nothing."""
+    line = one_line(" ".join(text.split()))
     for mark, harmless in {"|": "\\|", "<": "&lt;", "`": "\\`", "*": "\\*", "](": "]\\("}.items():
         line = line.replace(mark, harmless)
     return line

@@ -16,6 +16,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -32,6 +33,7 @@ EXTREME = 2  # percent of the pixels that are darker, or brighter, than the rang
 FINE = 0.08  # cycles per pixel: texture is what is finer
 SMALLEST = 1 / 8  # of each side: no place is narrowed down further
 MUST_HOLD = 0.01  # of the image, for a zone to be given
+SPOT = 1 / 5  # of each side
 
 N_SCREEN = 21  # receivers for each class, of all other classes in turn, the nearest first
 N_MORE, N_PARTS = 14, 12  # further receivers of what the screen found, and of parts of a place
@@ -41,6 +43,7 @@ FEWEST_DONORS = 2  # in each half
 THUMBNAIL = 96  # pixels
 
 Pixels = NDArray[np.float32]  # (H, W, 3) in 0..1
+Corner = tuple[int, int]  # row and column of a raster
 
 
 # ---- what can be given
@@ -77,8 +80,24 @@ def traits(zones: Sequence[Zone], has_objects: bool) -> list[Trait]:
         found.append(Trait("background", "place", "background", everywhere, of_object=True))
     else:
         found.append(Trait("surroundings", "place", "surroundings", far))
+    found.append(Trait(SPOT_NAME, "place", "most important spot"))
     found += [Trait(name, kind, phrase) for name, (kind, phrase, _) in WHOLE.items()]
     return found
+
+
+def spot_of(maps: FloatArray) -> Corner:
+    """Where an image of the class loses most when it is painted over, by its maps (K, R, R)."""
+    side = round(SPOT * RASTER)
+    lost = sliding_window_view(-maps.mean(axis=0), (side, side)).sum(axis=(2, 3))
+    row, col = np.unravel_index(int(lost.argmax()), lost.shape)
+    return int(row), int(col)
+
+
+def spot_at(corner: Corner) -> BoolArray:
+    """The spot (R, R) whose upper left corner this is."""
+    side, region = round(SPOT * RASTER), np.zeros((RASTER, RASTER), bool)
+    region[corner[0] : corner[0] + side, corner[1] : corner[1] + side] = True
+    return region
 
 
 def give(
@@ -189,7 +208,7 @@ def texture(receiver: Pixels, donor: Pixels) -> Pixels:
 
 WHOLE: dict[str, tuple[str, str, Callable[[Pixels, Pixels], Pixels]]] = {
     "tone": ("tone", "brightness and contrast", tone),
-    "levels": ("tone", "distribution of brightness", levels),
+    "levels": ("tone", "overall brightness and colors", levels),
     "hues": ("color", "color cast", hues),
     "light": ("tone", "light across the image", light),
     "texture": ("texture", "fine texture", texture),
@@ -197,7 +216,9 @@ WHOLE: dict[str, tuple[str, str, Callable[[Pixels, Pixels], Pixels]]] = {
 
 
 WIDE = ("surroundings", "background", "rim")  # places that hold others
-FIRST = (*WIDE, "edge", *WHOLE)  # what all classes are screened for; the rest are parts of places
+SPOT_NAME = "spot"  # a part of each donor of its own, on the object or beside it
+# What all classes are screened for; the rest are parts of places.
+FIRST = (*WIDE, "edge", SPOT_NAME, *WHOLE)
 
 
 # ---- which images are given what
@@ -399,6 +420,7 @@ def receive(
     view: View,
     donors: Mapping[int, View],
     objects: Mapping[int, NDArray[np.float64] | None],  # of the donors, and -1: of the receiver
+    spots: Mapping[int, Corner],  # of the donors
     model: Model,
     known: Sequence[Trait],
     transplants: Sequence[Transplant],
@@ -414,13 +436,20 @@ def receive(
             [model(np.stack([as_given(one, view) for one in some])) for some in batches]
         )
 
-    def outside(donor: int) -> BoolArray | None:
-        shares = [share for share in (objects[-1], objects[donor]) if share is not None]
+    def trait_of(one: Transplant) -> Trait:
+        trait = by_name[one.trait]
+        is_spot = one.trait == SPOT_NAME
+        return replace(trait, region=spot_at(spots[one.donor])) if is_spot else trait
+
+    def outside(one: Transplant) -> BoolArray | None:
+        shares = [share for share in (objects[-1], objects[one.donor]) if share is not None]
+        if one.trait == SPOT_NAME:
+            return None
         return np.all([share < 0.5 for share in shares], axis=0) if shares else None
 
     made, images = [], []
     for one in transplants:
-        image = give(receiver, given[one.donor], by_name[one.trait], outside(one.donor))
+        image = give(receiver, given[one.donor], trait_of(one), outside(one))
         if image is not None:
             made.append(one)
             images.append(image)
@@ -430,9 +459,9 @@ def receive(
     for one, image, scores in zip(made, images, ask(images), strict=True):
         outcome = Outcome(one, int(scores.argmax()), float(scores[one.suspect]))
         if one.role == "locate":
-            region, trait = None, by_name[one.trait]
+            region, trait = None, trait_of(one)
             if trait.region is not None:
-                free, donor = outside(one.donor), fitted(given[one.donor], receiver.shape[:2])
+                free, donor = outside(one), fitted(given[one.donor], receiver.shape[:2])
                 region = narrowed(
                     trait.region if free is None else trait.region & free,
                     lambda part, donor=donor: paste(receiver, donor, part),  # type: ignore[misc]

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from .._util.text import with_article
 from .._util.threads import n_cores
 from ..config import RunConfig, RunKeywords
-from ..errors import InputError, ModelError
+from ..errors import InputError, ModelError, TooSmallError
 from ..models import ModelSettings, load_model
 from ..models.model import Model
 from ..models.settings import check_keywords
@@ -68,8 +68,8 @@ class Batch(ABC, Generic[T]):
         self.failed: set[int] = set()
         self.n_before = 0  # images that were done when it began
         self.ready: deque[T] = deque()
-        self.in_work: dict[Hashable, int] = {}  # failures of its image when a task was handed out
-        self.failures: Counter[int] = Counter()  # of an image
+        self.in_work: set[Hashable] = set()  # keys of tasks that were handed out
+        self.failures: Counter[Hashable] = Counter()  # of a task: each has tries of its own
         self.waits = False  # for the answers of all tasks in work
         self.remaining: Iterator[T | None] | None = None
         self.started = self.reported = time.monotonic()
@@ -126,23 +126,21 @@ class Batch(ABC, Generic[T]):
             if task is None:
                 self.waits = True
             elif task.image not in self.failed:
-                self.in_work[task.key] = self.failures[task.image]
+                self.in_work.add(task.key)
                 return task
 
     def take(self, task: T, answer: Any) -> None:
         """Take the answer of a task, or its `Failure`."""
         if self.lock is not None:
             self.lock.check()  # before anything is written
-        n_failures = self.in_work.pop(task.key, 0)
+        self.in_work.discard(task.key)
         if task.image in self.failed:
             return
         if not isinstance(answer, Failure):
             self.ready.extendleft(self.accept(task, answer))
         else:
-            # Tasks that fail together, as when a machine goes down, count as one failure.
-            if n_failures == self.failures[task.image]:
-                self.failures[task.image] += 1
-            if not answer.final and self.failures[task.image] <= self.retries:
+            self.failures[task.key] += 1
+            if not answer.final and self.failures[task.key] <= self.retries:
                 self.ready.append(task)
             else:
                 self.fail(task, answer)
@@ -150,7 +148,7 @@ class Batch(ABC, Generic[T]):
 
     def fail(self, task: T, failure: Failure) -> None:
         """Give an image up, or the batch."""
-        if not self.keep_going:
+        if not self.keep_going and failure.kind is not TooSmallError:
             name = self.examples[task.image].name
             raise failure.kind(
                 f"{name}: {failure.reason.rstrip('.')}. {len(self.done)} of {len(self.examples)} "
@@ -230,7 +228,7 @@ def _handle_result(batch: "Batch[Any]", pool: WorkerPool, worker: int, answer: A
     if task is not None:
         assert answer is not None
         if not isinstance(answer, Failure):
-            pool.took = time.monotonic() - assignment.since
+            pool.took.append(time.monotonic() - assignment.since)
         batch.take(task, answer)
 
 

@@ -57,7 +57,7 @@ class Worker(ABC):
         try:
             return self.do(task)
         except InputError as error:
-            return Failure(str(error), InputError, final=True)
+            return Failure(str(error), type(error), final=True)
         except McriseError as error:
             # Which chunk failed first depends on who was faster: the reason does not.
             within = error.__cause__

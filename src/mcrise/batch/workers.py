@@ -95,7 +95,7 @@ class WorkerPool(ABC):
         self.assignments: dict[int, Assignment] = {}
         self.idle: list[int] = []
         self.n_failed_starts = 0
-        self.took: float | None = None  # seconds, of the task answered last
+        self.took: list[float] = []  # seconds, of each task that was answered
 
     @abstractmethod
     def start(self, worker: int) -> None:

@@ -1,7 +1,12 @@
 """The command `mcrise`: parses, calls the library and prints once.
 
-Each command is a module that is imported when the command is called, so that `mcrise --help` is
-quick. `COMMANDS` lists them with the first sentence of their help.
+Each command is a module of its name that is imported when the command is called, so that `mcrise
+--help` is quick. `COMMANDS` lists them with the first sentence of their help. Besides:
+
+- `options`: options that several commands share; those of a run follow from `RunConfig`.
+- `pictures`: which images a command line names.
+- `output`: printing that cannot harm a terminal.
+- `examples`: the command line at the end of each help.
 """
 
 import importlib

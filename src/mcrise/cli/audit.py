@@ -6,12 +6,9 @@ from typing import Any
 import click
 
 from ..audits.api import prepare
-from ..audits.class_stats import read_stats
 from ..audits.config import N_MASKS
-from ..audits.rules import suggested_rules
 from ..audits.zones import DEFAULT
 from ..batch.engine import BatchOptions
-from ..batch.storage import Storage
 from ..config import RunConfig
 from ..errors import McriseError
 from .options import (
@@ -69,11 +66,9 @@ def audit(
     config = RunConfig(**{name: options.pop(name) for name in RUN_FIELDS})
     batch = BatchOptions(**{one.name: options.pop(one.name) for one in fields(BatchOptions)})
     prepared = prepare(data, model, config, batch, **options, **settings)
-    found = prepared.run(not quiet, None if quiet else lambda cost: echo(*cost.lines(), err=True))
+    tell = None if quiet else lambda cost: echo(*cost.lines(), err=True)
+    found = prepared.run(not quiet, tell, suggest_rules)
     if not quiet:
         echo(*found.summary, "", f"Audit: {found.path}")
     if found.n_failed == found.n_images:
         raise McriseError(f"All {found.n_images} images failed; {found.path} says why each did.")
-    rules = Storage(found.path) / "rules.toml"
-    if suggest_rules and not rules.exists():  # they may have been edited
-        rules.write(suggested_rules(read_stats(Storage(found.path))).encode())

@@ -240,7 +240,7 @@ def model_options(command: Any) -> Any:
                       help="Subtract this after scaling, such as 0.485,0.456,0.406."),
         "std": about("--std", type=Numbers(),
                      help="Divide by this after --mean, such as 0.229,0.224,0.225."),
-        "layout": about("--layout", type=click.Choice(["NCHW", "NHWC"]),
+        "layout": about("--layout", type=click.Choice(["NCHW", "NHWC", "pillow"]),
                         help="Order of axes, where the shape of the input does not tell."),
         "channels": about("--channels", type=click.Choice(["rgb", "bgr"]),
                           help="Order of colors that the model expects.  [default: rgb]"),
@@ -253,6 +253,8 @@ def model_options(command: Any) -> Any:
                             help="What the scores are.  [default: probability]"),
         "threads": about("--threads", type=click.IntRange(1),
                          help="Threads of the model's runtime.  [default: all cores]"),
+        "device": about("--device", help="Device of torch, OpenVINO or ONNX Runtime, such as "
+                        "cuda, GPU or CUDA."),
     }  # fmt: skip
     return gathered(command, "settings", options)
 

@@ -22,6 +22,10 @@ goes out, and `estimate` makes one of sums by a formula such as `contrast`.
             return None  # not known: a reading asks the centered maps what counts
 
     HALF = Estimator("half", prepare=Half)
+
+In the order in which to read: `averages` (the paper's formula and those near it), `lattice` (the
+points at which maps are computed), `smooth` (the default), `significance` (how large a map gets by
+chance).
 """
 
 from collections.abc import Callable, Sequence

@@ -114,7 +114,7 @@ class Ranking:
 
         A small block may raise it where a large one does not, so that then each size has its turn.
         """
-        self.lattice = lattice
+        self.lattice, self.maps = lattice, maps
         self.effects = lattice.means(maps)  # (K, B)
         sides = lattice.blocks[:, 0]
         self.groups = sides if upwards else np.zeros_like(sides)  # (B,) with trials of their own
@@ -126,6 +126,12 @@ class Ranking:
         n_groups = int(self.groups.max(initial=0)) + 1
         self.n_tried = np.zeros((n_groups, 2, *lattice.size), np.int32)  # of each pixel, down, up
         self.known = np.zeros((2, *lattice.size), bool)  # pixels that matter, down and up
+
+    def upwards(self) -> "Ranking":
+        """Only blocks that should raise the score, of those that are not taken yet."""
+        order = Ranking(self.lattice, self.maps, upwards=True)
+        order.taken, order.known = self.taken, self.known
+        return order
 
     def next_round(self, n_most: int) -> list[Candidate]:
         """The next few, spread over the image; none if nothing is left that is worth it."""

@@ -1,4 +1,4 @@
-"""Claims: the closed list of what a reading may say of a region, each held to a trial of its own.
+"""Claims: the closed list of what may be said of a region, each held to a trial of its own.
 
 A claim is about an image, a region of it and a class. It is printed when painting that region and
 asking the model again supported it, and the numbers of that trial are printed with it.
@@ -17,9 +17,9 @@ ClaimKind = Literal[
     "raises",  # each of these fills raises it
     "as good",  # each of these fills keeps it
     "color",  # its color matters and its texture does not
-    "finds color",  # likewise, and these fills are the color that is looked for
+    "finds color",  # the same, and these fills are the color that is looked for
     "structure",  # its texture or shape matters: its own mean color does not suffice
-    "mixture",  # likewise, but its own pixels in another order do
+    "mixture",  # the same, but its own pixels in another order suffice
     "missing color",  # these fills raise the score, and what is there does not count
     "unwanted color",  # most fills raise the score, and its own mean color does not
     "obstacle",  # covering it raises the score, with its own mean color too
@@ -34,6 +34,7 @@ ClaimKind = Literal[
     "specific",  # the same repaint does less in all other places tried
     "either suffices",  # of two regions: without one the score is kept, without both it is not
     "both needed",  # of two regions: without either nearly as much is lost as without both
+    "must match",  # of two regions: a color on one lowers the score, on both it keeps it
     "together",  # of three or more: without all the score is lost, and while any is there it is not
     "saturated",  # painting the region alone moves nothing
     "all together",  # no place matters, but each half of the image does, painted in these fills

@@ -8,7 +8,7 @@ from .claims import Claim
 from .controls import controls_of
 from .describe import all_together, claims_of, is_nothing, key_of, pair_claims, scores_alone
 from .findings import Finding, Findings, Trial
-from .inquiry import LARGE, merge_takes
+from .inquiry import LARGE, answers_before, merge_takes, surely_says
 from .scale import Scale, scale_of
 from .text import Words
 
@@ -53,12 +53,17 @@ def findings_from(
         claims += claims_of(scale, explanation.view.pixels, large, own, None)
     smallest = counterfactual_of(scale, known, wanted)
     disagreements = words.disagreements(claims)
+    change = filter(None, [words.counterfactual_line(smallest, wanted, found)])
     return Findings(
         target=target,
         label=explanation.label(target),
         findings=tuple(found),
-        opening=(*disagreements, *words.opening(found)),
-        remarks=(*words.remarks(found, claims, smallest, wanted), *words.large(large)),
+        opening=(*(change if wanted is not None else ()), *disagreements, *words.opening(found)),
+        remarks=(
+            *words.remarks(found, claims),
+            *(change if wanted is None else ()),
+            *words.large(large),
+        ),
         closing=words.closing(),
         counterfactual=smallest,
         trials=tuple(trials),
@@ -86,10 +91,19 @@ def several_claims(scale: Scale, known: Sequence[Trial], found: Sequence[Finding
 
 
 def counterfactual_of(scale: Scale, trials: Iterable[Trial], wanted: int | None) -> Trial | None:
-    """The smallest repaint that changes the answer, or makes the model say the class wanted."""
+    """The smallest repaint that changes the answer, or makes the model say the class wanted.
 
-    def does(one: Trial) -> bool:
-        return one.says == wanted if wanted is not None else scale.changes_decision(one.scores)
-
-    changing = [one for one in trials if one.repaint.strokes and one.role != "whole" and does(one)]
+    Where answers differ each time, one that was asked afresh and surely does.
+    """
+    known = list(trials)
+    before = answers_before(known)
+    if before is not None:
+        known = [one for one in known if one.role == "counterfactual" and one.repeats is not None]
+    changing = [one for one in known if one.repaint.strokes and one.role != "whole"
+                and gives(scale, one, wanted) and surely_says(scale, before, one)]  # fmt: skip
     return min(changing, key=lambda one: one.repaint.share, default=None)
+
+
+def gives(scale: Scale, trial: Trial, wanted: int | None) -> bool:
+    """Whether the model then says the class wanted or, if none is, changes its answer."""
+    return trial.says == wanted if wanted is not None else scale.changes_decision(trial.scores)

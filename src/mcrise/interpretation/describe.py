@@ -28,11 +28,17 @@ TINTS = tuple(color for color in product((0.0, 1.0), repeat=3) if len(set(color)
 FLAT = ("color", "own mean", "dominant", "gray")  # roles of trials that may paint a flat color
 FEWEST_OTHERS = 3  # colors that keep the score, where only one or only grays lower it
 HALF = 0.45  # of the image: a part that is larger is a half, where sides are odd
+MIXED = 0.1  # of that difference: pixels that are so much more vivid than their mean color
 VIVID = 0.8  # difference of the largest and the smallest channel of a color
-FIRM = 0.35  # of the score: a color that lowers it by less may not a quarter of a cell beside
+NEARLY_ALL = 0.85  # of what two places lose together: what each of two that are needed loses
 
 
 # ---- what to ask
+
+
+def other_fills(fills: Sequence[Fill], main: Trial) -> list[Fill]:
+    """The fills of the run in which a place is tried beside that of its own trial."""
+    return [fill for fill in fills if fill != main.fill][:MOST_COLORS]
 
 
 def first_questions(
@@ -136,8 +142,13 @@ def is_veto(scale: Scale, main: Trial, tests: Sequence[Trial]) -> bool:
 def may_be_saturation(
     scale: Scale, image: NDArray[Any], main: Trial, tests: Sequence[Trial]
 ) -> bool:
-    """Three vivid colors and the mean color keep the score; only grays lower it."""
+    """Three vivid colors keep the score and only grays lower it.
+
+    Its mean color keeps it too, unless its pixels are more vivid than that.
+    """
     own, whole = own_score(tests), unit_float(image)
+    pixels = whole[main.region]
+    mixed = np.ptp(pixels, axis=1).mean() > np.ptp(pixels.mean(axis=0)) + MIXED
     colors = {fill: color for fill in colors_of(main, tests)
               if (color := fill.color(whole)) is not None}  # fmt: skip
     after = colors_of(main, tests)
@@ -146,7 +157,8 @@ def may_be_saturation(
     return (
         own is not None
         and len(vivid) >= FEWEST_OTHERS
-        and all(map(scale.keeps, [own, *vivid]))
+        and all(map(scale.keeps, vivid))
+        and (scale.keeps(own) or (mixed and scale.falls(own)))
         and all(np.ptp(color) < 1 - VIVID for color in falling)
     )
 
@@ -202,18 +214,18 @@ def claims_from_fall(
     kept = [fill for fill, score in after.items()
             if fill.is_color and scale.keeps(score) and not scale.rises(score)]  # fmt: skip
     firm = [fill for fill in falling
-            if fill == main.fill or scale.score - after[fill] >= FIRM * scale.share]  # fmt: skip
+            if fill == main.fill or scale.falls_far(after[fill])]  # fmt: skip
     said, own = [("lowers", firm)], own_score(tests)
     everywhere = control is not None and control.verdict == "almost anywhere"
-    if own is not None and scale.keeps(own) and colors:
+    if is_saturation(scale, image, main, tests):
+        said.append(("saturation", colors))
+    elif own is not None and scale.keeps(own) and colors:
         veto = is_veto(scale, main, tests) or (
             everywhere and main.fill in colors and len(colors) <= len(after) // 2
         )
         said += [("veto", [main.fill])] if veto else []
         if is_brightness(scale, image, main, tests):
             said.append(("brightness", colors))
-        elif is_saturation(scale, image, main, tests):
-            said.append(("saturation", colors))
         elif not veto and len(colors) > 1:  # one color alone may be a veto
             near = [nearest([f for f in after if f.is_color], own_mean(image, main.region), image)]
             found = len(kept) <= 2 and any(fill in near for fill in kept)
@@ -300,25 +312,53 @@ def pair_claims(
 
     `alone` has the score of each region, by its digest, with each fill, by its name.
     """
-    claims = []
+    claims: list[Claim] = []
     several = [one for one in trials if one.role == "pair"]
     for one in several:
         fill, regions = one.fill, tuple(stroke.region for stroke in one.repaint.strokes)
         single = [alone.get(key_of(region), {}).get(fill.name) for region in regions]
         known = [score for score in single if score is not None]
-        if len(known) < len(regions) or not scale.falls(one.score):
+        if len(known) < len(regions):
             continue
         numbers = {"before": scale.score, "first": known[0], "second": known[1], "both": one.score}
-        if len(regions) == 2 and all(map(scale.keeps, known)):
-            claims.append(Claim("either suffices", regions, (fill,), scale.target, numbers))
-        elif len(regions) == 2 and all(map(scale.falls, known)):
-            lost = scale.score - one.score
-            if lost >= 0.35 * scale.share and scale.score - max(known) >= 0.85 * lost:
-                claims.append(Claim("both needed", regions, (fill,), scale.target, numbers))
-        elif len(regions) > 2 and all(map(scale.keeps, known)) and is_least(scale, one, several):
-            numbers = {"before": scale.score, "least": min(known), "most": max(known),
-                       "all": one.score}  # fmt: skip
-            claims.append(Claim("together", regions, (fill,), scale.target, numbers))
+        kept, lost = all(map(scale.keeps, known)), all(map(scale.falls, known))
+        kind = ""
+        if len(regions) > 2:
+            if kept and scale.falls(one.score) and is_least(scale, one, several):
+                kind = "together"
+                numbers = {"before": scale.score, "least": min(known), "most": max(known),
+                           "all": one.score}  # fmt: skip
+        elif kept and scale.falls(one.score):
+            kind = "either suffices"
+        elif lost and scale.stays(one.score):
+            kind = "must match"
+        elif lost and scale.falls_far(one.score):
+            nearly_all = scale.score - max(known) >= NEARLY_ALL * (scale.score - one.score)
+            kind = "both needed" if nearly_all else ""
+        keys = {(claim.kind, *map(key_of, claim.regions)) for claim in claims}
+        if kind and (kind, *map(key_of, regions)) not in keys:  # in one color is enough
+            claims.append(Claim(kind, regions, (fill,), scale.target, numbers))
+    return [*claims, *contrast_claims(scale, several, alone)]
+
+
+def contrast_claims(
+    scale: Scale, pairs: Sequence[Trial], alone: Mapping[str, Mapping[str, float]]
+) -> list[Claim]:
+    """Of two places that each keep the score in some color: no flat color keeps it on both."""
+    claims, groups = [], dict[str, list[Trial]]()
+    for one in pairs:
+        if len(one.repaint.strokes) == 2:
+            groups.setdefault(key_of(one.region), []).append(one)
+    for some in groups.values():
+        fills = tuple(one.fill for one in some)
+        single = [alone.get(key_of(stroke.region), {}) for stroke in some[0].repaint.strokes]
+        enough = len(set(fills)) > FEWEST_OTHERS and all(
+            any(map(scale.keeps, scores.values())) for scores in single
+        )
+        if enough and all(scale.falls(one.score) for one in some):
+            numbers = {"before": scale.score, "least": min(one.score for one in some),
+                       "most": max(one.score for one in some)}  # fmt: skip
+            claims.append(Claim("structure", (some[0].region,), fills, scale.target, numbers))
     return claims
 
 
@@ -330,7 +370,7 @@ def is_least(scale: Scale, trial: Trial, trials: Sequence[Trial]) -> bool:
         if len(one.repaint.strokes) == len(keys) - 1 and one.fill == trial.fill
         and {key_of(stroke.region) for stroke in one.repaint.strokes} < set(keys)
     ]  # fmt: skip
-    return len(fewer) == len(keys) and not any(map(scale.falls, fewer))
+    return len(fewer) == len(keys) and all(map(scale.keeps, fewer))
 
 
 def key_of(region: Region) -> str:
@@ -356,7 +396,7 @@ def is_nothing(scale: Scale, trials: Sequence[Trial]) -> Claim | None:
     moved = [one.score - scale.score for one in trials
              if one.repaint.strokes and not (is_noisy and one.repeats is None)]  # fmt: skip
     most = max(moved, key=abs, default=0.0)
-    if not halves or abs(most) >= max(0.1 * scale.share, 0.02 * scale.range):
+    if not halves or not scale.is_negligible(scale.score + most):
         return None
     return Claim("nothing matters", (), (), scale.target, {"before": scale.score, "most": most})
 

@@ -28,6 +28,8 @@ Role = Literal[
     "tint",  # other hues of the same brightness
     "shuffle",  # its own pixels in another order
     "smaller",  # a part of a finding: does it do as much?
+    "recolored",  # a place in another color: does that do more?
+    "larger",  # more than a place, or as little of a large part as is needed
     "lobe",  # a significant area of the map, of any shape
     "untouched",  # the image as it is, asked again
     "control",  # the same block and color in another place
@@ -37,6 +39,7 @@ Role = Literal[
     "pieces",  # as much of the image elsewhere, in pieces
     "counterfactual",  # does the model then say the class that is wanted?
 ]
+SEARCHED = ("search", "smaller", "recolored", "lobe")  # roles of trials that may be findings
 
 
 class Question(NamedTuple):
@@ -265,7 +268,9 @@ class Findings(ArrayEq, Sequence[Finding]):
         for one in self.described:
             out += [one.sentence, *(f"   {line}" for line in one.lines)]
         if self.listed:
-            out.append(f"Also: {'; '.join(one.sentence for one in self.listed)}.")
+            out.append(
+                f"Also (score after painting): {'; '.join(one.sentence for one in self.listed)}."
+            )
         return [*out, *self.remarks, *([self.closing] if self.closing else [])]
 
     def to_json(self) -> dict[str, Any]:

@@ -16,13 +16,17 @@ from ..fills import Fill
 from ..maps import Maps
 from .candidates import LARGEST, Candidate, Lattice, lattice_of, region_of
 from .controls import FEWEST_PLACES, FIRST_PLACES, control_of, control_regions, is_settled
-from .describe import MOST_COLORS, first_questions, second_questions
-from .findings import Control, Question, Trial
+from .describe import first_questions, other_fills, second_questions
+from .findings import SEARCHED, Control, Question, Trial
 from .regions import find_regions, place_of
 from .repaints import Region, Repaint, Stroke
 from .scale import Scale, Scores, scale_of
 
 N_TAKES = 5  # answers to one repaint, where they differ each time
+FIRST = range(1, N_TAKES + 1)  # of these; what they have chosen is asked afresh
+AFRESH = range(N_TAKES + 1, 2 * N_TAKES + 1)
+SETTLING = range(N_TAKES + 1, 4 * N_TAKES + 1)  # where five leave open whether nothing matters
+MOST_UNSETTLED = 12  # repaints: of more, some matter
 LARGE = "*"  # in place of a letter: an area that is too large for a place
 N_PIECES = 5  # times that as much of the image is painted elsewhere
 
@@ -84,16 +88,25 @@ class Inquiry:
         self.trials += made
         return made
 
-    def ask_surely(self, questions: Sequence[Question]) -> Asking:
-        """The same; where answers differ, each is asked five times afresh."""
+    def ask_surely(self, questions: Sequence[Question], takes: range = FIRST) -> Asking:
+        """The same; where answers differ, each is asked several times afresh."""
         if not self.is_noisy:
             return (yield from self.ask(questions))
-        takes = [
+        asked = [
             one._replace(repaint=replace(one.repaint, take=take))
             for one in questions
-            for take in range(1, N_TAKES + 1)
+            for take in takes
         ]
-        return merge_takes((yield from self.ask(takes)))
+        return merge_takes((yield from self.ask(asked)))
+
+    def ask_untouched(self, takes: range = FIRST) -> Asking:
+        """The image as it is, several times, where answers differ; the scale is of their mean."""
+        if not self.is_noisy:
+            return []
+        made = yield from self.ask_surely([Question(Repaint(()), "untouched")], takes)
+        answers = [one.scores for one in self.trials if one.role == "untouched"]
+        self.scale = scale_of(self.explanation, self.target, answers)
+        return made
 
     def question(self, candidate: Candidate, role: str = "search") -> Question:
         region = self.lattice.region(candidate.block)
@@ -105,9 +118,11 @@ class Inquiry:
     def margin(self, trial: Trial) -> float:
         return abs(self.scale.margin(trial.score))
 
-    def matter(self, trials: Iterable[Trial]) -> list[Trial]:
-        """Those that matter and are small enough, the strongest first."""
-        found = [one for one in trials if self.direction(one) and one.repaint.share <= LARGEST]
+    @property
+    def found(self) -> list[Trial]:
+        """What was searched for, matters and is small enough, the strongest first."""
+        found = [one for one in self.trials if one.role in SEARCHED and self.direction(one)
+                 and one.repaint.share <= LARGEST]  # fmt: skip
         return sorted(found, key=lambda one: (-self.margin(one), one.repaint.share))
 
 
@@ -134,6 +149,22 @@ def merge_takes(trials: Iterable[Trial]) -> list[Trial]:
     return merged
 
 
+def answers_before(trials: Iterable[Trial]) -> NDArray[np.float32] | None:
+    """The answers (R, C) to the image as it is, where they differ each time."""
+    return next((one.repeats for one in trials if one.role == "untouched"), None)
+
+
+def surely_says(scale: Scale, before: NDArray[np.float32] | None, trial: Trial) -> bool:
+    """Whether what the model says after a repaint has surely gained on what it says of the image.
+
+    Always, where it answers alike each time.
+    """
+    if before is None or trial.repeats is None:
+        return True
+    rival = trial.says if trial.says != scale.target else scale.predicted
+    return scale.is_sure(before, trial.repeats, None if rival == scale.target else rival)
+
+
 # ---- describing a place
 
 
@@ -142,7 +173,7 @@ def describe(
 ) -> Generator[list[Question], list[Scores], None]:
     """Each color, flat colors of its own, and the same block elsewhere."""
     scale, image = inquiry.scale, inquiry.image
-    fills = [fill for fill in inquiry.fills if fill != main.fill][:MOST_COLORS]
+    fills = other_fills(inquiry.fills, main)
     tests = yield from inquiry.ask_surely(first_questions(scale, image, main, fills, full))
     yield from inquiry.ask_surely(second_questions(scale, image, main, tests, full))
     yield from ask_controls(inquiry, main)
@@ -170,7 +201,7 @@ def ask_controls(inquiry: Inquiry, main: Trial) -> Generator[list[Question], lis
 # ---- more than a place
 
 
-def ask_whole(inquiry: Inquiry) -> Asking:
+def ask_whole(inquiry: Inquiry) -> Generator[list[Question], list[Scores], None]:
     """Halves and quarters of the image, and all of it, in each fill."""
     height, width = inquiry.lattice.size
     down, across = (height + 1) // 2, (width + 1) // 2
@@ -180,7 +211,30 @@ def ask_whole(inquiry: Inquiry) -> Asking:
     regions = [region_of((height, width), box) for box in boxes if box[0] < box[2]
                and box[1] < box[3]]  # fmt: skip
     asked = [ask_about(region, fill, "whole") for region in regions for fill in inquiry.fills]
-    return (yield from inquiry.ask_surely(asked))
+    yield from inquiry.ask_surely(asked)
+    yield from settle(inquiry)
+
+
+def settle(inquiry: Inquiry) -> Generator[list[Question], list[Scores], None]:
+    """Where answers differ each time: the largest changes are asked more often, if they are few.
+
+    Of many repaints of which none matters, some change the mean of five answers.
+    """
+    if inquiry.is_noisy:
+        yield from inquiry.ask_untouched(SETTLING)
+    settled: set[tuple[str, str]] = set()
+    while inquiry.is_noisy and len(settled) < MOST_UNSETTLED:
+        scale = inquiry.scale
+        unsettled = [one for one in merge_takes(inquiry.trials)
+                     if one.repeats is not None and one.repaint.strokes
+                     and (one.role, one.repaint.digest) not in settled
+                     and not (scale.is_negligible(one.score) and not inquiry.direction(one))
+                     ]  # fmt: skip
+        if not 0 < len(unsettled) <= MOST_UNSETTLED:
+            return
+        again = [Question(one.repaint, one.role, one.letter) for one in unsettled]
+        yield from inquiry.ask_surely(again, SETTLING)
+        settled |= {(one.role, one.repaint.digest) for one in unsettled}
 
 
 def ask_large(inquiry: Inquiry, maps: Maps) -> Generator[list[Question], list[Scores], None]:
@@ -196,7 +250,7 @@ def ask_large(inquiry: Inquiry, maps: Maps) -> Generator[list[Question], list[Sc
         (main,) = yield from inquiry.ask_surely([ask_about(region, fill, "large", LARGE)])
         if not inquiry.direction(main):
             continue
-        fills = [one for one in inquiry.fills if one != fill][:MOST_COLORS]
+        fills = other_fills(inquiry.fills, main)
         scale, image = inquiry.scale, inquiry.image
         tests = yield from inquiry.ask_surely(first_questions(scale, image, main, fills, True))
         yield from inquiry.ask_surely(second_questions(scale, image, main, tests, True))

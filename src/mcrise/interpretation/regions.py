@@ -1,9 +1,9 @@
-"""Reading: what maps say, in regions and numbers. What it takes to believe them is `examining`.
+"""Regions: the areas of a map that exceed chance, and what the map says of them, untested.
 
 A region counts only when it exceeds what the largest value of a map would be if the scores had
 nothing to do with the masks (`chance`). The mean of each fill's map over it is the effect of a
 patch of about two cells while others are painted too; what painting the whole region does, and why,
-is only known by trying. So a sentence here is about the map and says that it is untried.
+only a trial shows. So a sentence here is about the map and says that it is not tested.
 """
 
 import math
@@ -81,7 +81,7 @@ class Finding(ArrayEq):
                 what = "it" if clauses else repr(label)
                 rest = "about as it is" if verdict == "leaves" else f"by {amount(group)} on average"
                 clauses.append(f"{subject} {verdict} {what} {rest}")
-        return f"{self.where}: under masks {'; '.join(clauses)} (untried)."
+        return f"{self.where}: under masks {'; '.join(clauses)} (not tested)."
 
     def to_json(self) -> dict[str, Any]:
         rows, cols = (np.flatnonzero(self.region.any(axis=axis)) for axis in (1, 0))
@@ -108,7 +108,7 @@ class Interpretation(ArrayEq):
     pending: str
 
     def lines(self) -> list[str]:
-        """To print: what the maps say, untried."""
+        """To print: what the maps say, not tested."""
         found = [f"{n}. {one.line(self.maps.label)}" for n, one in enumerate(self.findings, 1)]
         return [heading(self.maps), *(found or ["No finding."]), self.pending]
 
@@ -125,7 +125,7 @@ class Interpretation(ArrayEq):
 
 
 def heading(maps: Maps) -> str:
-    return f"Reading of {maps.label!r} (± is a 95% interval):"
+    return f"What the maps say of {maps.label!r} (± is a 95% interval):"
 
 
 def interpret(
@@ -255,7 +255,8 @@ def place_of(region: NDArray[np.bool_]) -> str:
         words.append("upper" if down < 0 else "lower")
     if abs(across) >= 1 / 3:
         words.append("left" if across < 0 else "right")
-    words.append("rim" if max(abs(down), abs(across)) > 2 / 3 else "part")
+    outer = "corner" if len(words) == 2 else "rim"
+    words.append(outer if max(abs(down), abs(across)) > 2 / 3 else "part")
     return f"the {' '.join(words)}"
 
 

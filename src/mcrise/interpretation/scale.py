@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..explanation import Explanation
 
 LOST, KEPT = 0.15, 0.93  # of the score: more is certainly lost, more is certainly kept
+FIRM = 0.35  # of the score: a fall by less may not be one a quarter of a cell beside
 LEAST_CHANGE, LEAST_RISE = 0.03, 0.065  # of the range of scores: less does not matter
 CLIPPED = 0.01  # of a probability, from 0 and from 1: nearer, differences mean little
 SURE = 0.995  # of the interval that decides where answers differ each time, on either side
@@ -46,6 +47,9 @@ class Scale:
 
     def falls(self, after: float) -> bool:
         return self.score - after >= max(LOST * self.share, LEAST_CHANGE * self.range)
+
+    def falls_far(self, after: float) -> bool:
+        return self.falls(after) and self.score - after >= FIRM * self.share
 
     def rises(self, after: float) -> bool:
         return after - self.score >= max(LOST * self.share, LEAST_RISE * self.range)
@@ -81,11 +85,19 @@ class Scale:
         moved = self.margin(here)
         return bool(np.sign(moved) * self.margin(there) >= part * abs(moved))
 
-    def is_sure(self, before: NDArray[Any], after: NDArray[Any]) -> bool:
-        """Whether several answers to a repaint differ from several to the image: both (R, C)."""
+    def is_negligible(self, after: float) -> bool:
+        return abs(after - self.score) < max(0.1 * self.share, 0.02 * self.range)
+
+    def is_sure(self, before: NDArray[Any], after: NDArray[Any], rival: int | None = None) -> bool:
+        """Whether several answers to a repaint differ from several to the image: both (R, C).
+
+        With a `rival`, whether they differ in how far this class is before the target.
+        """
         from scipy.special import stdtrit
 
         one, other = (some[:, self.target].astype(np.float64) for some in (before, after))
+        if rival is not None:
+            one, other = before[:, rival] - one, after[:, rival] - other
         spread = np.sqrt(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other))
         wide = float(stdtrit(len(one) + len(other) - 2, SURE))
         return bool(abs(other.mean() - one.mean()) > wide * spread)

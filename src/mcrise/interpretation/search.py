@@ -6,6 +6,7 @@ short asks only for what is missing. What the trials say (`findings_from`) needs
 letters of the findings are in the trials.
 """
 
+import math
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -16,13 +17,13 @@ from ..explanation import Explanation
 from ..fills import Fill
 from ..maps import Maps
 from .candidates import LARGEST, Ranking
-from .conclusions import findings_from
+from .conclusions import counterfactual_of, findings_from, gives
 from .controls import controls_of
-from .describe import key_of, same_place, scores_alone
-from .findings import Findings, Question, Trial, letter_of
+from .describe import may_be_veto, other_fills, same_place
+from .findings import SEARCHED, Findings, Question, Trial, letter_of
 from .inquiry import (
+    AFRESH,
     DEFAULT_EFFORT,
-    N_TAKES,
     Asking,
     Effort,
     Inquiry,
@@ -34,8 +35,9 @@ from .inquiry import (
     merge_takes,
 )
 from .regions import find_regions
-from .repaints import Repaint, Stroke
-from .scale import LOST, Scores, scale_of
+from .repaints import Repaint
+from .scale import LOST, Scores
+from .several import ask_idle, ask_least, ask_needed
 
 ROUND = 8  # blocks asked about at a time
 MOST_OF_IT = 0.8  # of the margin: a smaller block that does this much is the finding
@@ -44,7 +46,6 @@ N_PAIRED = 6  # blocks that are tried two at a time on the way to another class
 WEAK = 0.5  # relative error of a map, from which on the image is scanned beside it
 WRONG = 0.2  # of the trials that matter, against the sign of the map: then it is scanned too
 ROOM = 1 / (1 + LOST)  # of the range: a lower score can rise, which maps show badly: then too
-SEARCHED = ("search", "smaller", "lobe")  # roles of trials that may be findings
 
 
 # ---- the script
@@ -66,25 +67,31 @@ def search(
     inquiry = Inquiry(explanation, target, list(known), effort)
     maps = explanation.maps(target)
     lobes = yield from ask_lobes(inquiry, maps)
-    yield from look(inquiry, maps, lobes, budget)
-    if inquiry.is_noisy:
-        again = [Question(Repaint((), take=take), "untouched") for take in range(1, N_TAKES + 1)]
-        inquiry.scale = scale_of(
-            explanation, target, [one.scores for one in (yield from inquiry.ask(again))]
-        )
+    n_left = yield from look(inquiry, maps, lobes, budget - len(lobes))
+    yield from inquiry.ask_untouched()
     mains, described = yield from choose(inquiry, maps)
-    for number, main in enumerate(described):
+    for main in described[:1]:
+        yield from describe(inquiry, main, effort.full > 0)
+        if effort.several and lowers_anywhere(inquiry, main):  # what do the other colors do?
+            tried = [one for one in inquiry.trials if one.role in SEARCHED]
+            yield from look(inquiry, maps, tried, n_left, main.fill)
+            mains, others = yield from choose(inquiry, maps, main.fill)
+            described = [main, *others]
+    for number, main in enumerate(described[1:], start=1):
         yield from describe(inquiry, main, number < effort.full)
     if effort.several:
         yield from ask_second_color(inquiry, mains[:1])
-        yield from ask_several(inquiry, maps, mains, lobes)
+        yield from ask_idle(inquiry, maps, lobes)
+        yield from ask_needed(inquiry, described)
     if not mains and effort.several:
         yield from ask_whole(inquiry)
         yield from ask_large(inquiry, maps)
+        yield from ask_least(inquiry, maps)
     if wanted is not None:
         yield from reach(inquiry, wanted, budget)
     elif effort.several and target == inquiry.scale.predicted and len(inquiry.scale.before) > 1:
         yield from ask_pairs(inquiry, mains)
+    yield from confirm_change(inquiry, wanted)
     return findings_from(explanation, target, inquiry.trials, wanted)
 
 
@@ -101,23 +108,31 @@ def ask_lobes(inquiry: Inquiry, maps: Maps) -> Asking:
 
 
 def look(
-    inquiry: Inquiry, maps: Maps, lobes: Sequence[Trial], budget: int
-) -> Generator[list[Question], list[Scores], None]:
-    """Try blocks in the order of the map, until a round brings nothing new."""
+    inquiry: Inquiry,
+    maps: Maps,
+    tried: Sequence[Trial],
+    n_left: int,
+    without: Fill | None = None,
+) -> Generator[list[Question], list[Scores], int]:
+    """Try blocks in the order of the map, until a round brings nothing new.
+
+    Returns how many more might be tried.
+    """
     ranking = Ranking(inquiry.lattice, maps.values)
+    if without is not None:
+        ranking.taken[inquiry.fills.index(without)] = True
 
     def learn(trials: Iterable[Trial]) -> bool:
         new = [ranking.learn(one.region, inquiry.direction(one)) for one in trials]
         return any(new)
 
-    n_left = budget - len(lobes)
     opposite: list[bool] = []  # of trials that matter, whether the map has the other sign
 
-    def rounds() -> Generator[list[Question], list[Scores], None]:
+    def rounds(order: Ranking) -> Generator[list[Question], list[Scores], None]:
         nonlocal n_left
         is_new = True
         while is_new and n_left > 0:
-            picked = ranking.next_round(min(ROUND, n_left))
+            picked = order.next_round(min(ROUND, n_left))
             if not picked:
                 break
             n_left -= len(picked)
@@ -127,16 +142,20 @@ def look(
                             if way)  # fmt: skip
             is_new = learn(made)
 
-    learn(one for one in lobes if one.repaint.share <= LARGEST)
-    yield from rounds()
+    learn(one for one in tried if one.repaint.share <= LARGEST and one.fill != without)
+    yield from rounds(ranking)
     wrong = sum(opposite) > WRONG * len(opposite) or not opposite
-    if maps.relative_error > WEAK or wrong or inquiry.scale.score < ROOM * inquiry.scale.range:
-        yield from scan(inquiry, ranking, n_left)
+    can_rise = inquiry.scale.score < ROOM * inquiry.scale.range
+    if can_rise:
+        yield from rounds(ranking.upwards())
+    if maps.relative_error > WEAK or wrong or can_rise:
+        n_left = yield from scan(inquiry, ranking, n_left)
+    return n_left
 
 
 def scan(
     inquiry: Inquiry, ranking: Ranking, n_left: int
-) -> Generator[list[Question], list[Scores], None]:
+) -> Generator[list[Question], list[Scores], int]:
     """Try blocks all over the image, then those around each that matters."""
     asked = ranking.scan()[: max(n_left, 0)]
     while asked:
@@ -146,31 +165,39 @@ def scan(
                 if (way := inquiry.direction(trial))
                 and ranking.learn(trial.region, way)]  # fmt: skip
         asked = ranking.around(hits, n_left)
+    return n_left
 
 
 def choose(
-    inquiry: Inquiry, maps: Maps
+    inquiry: Inquiry, maps: Maps, without: Fill | None = None
 ) -> Generator[list[Question], list[Scores], tuple[list[Trial], list[Trial]]]:
     """Give letters to the places that matter: first those to be described, then all others.
 
-    Returns all, and those to be described.
+    Returns all, and those to be described. `without`: those in other fills, beside what was found.
     """
     had = [one for one in merge_takes(inquiry.trials) if one.role == "finding"]
     mains, tested = list(had), {one.letter for one in inquiry.trials if one.role == "own mean"}
-    described = [one for one in had if one.letter in tested]
+    described = [one for one in had if one.letter in tested and without is None]
     n_full = inquiry.effort.full
+
+    def found_now() -> list[Trial]:
+        return [one for one in inquiry.found if one.fill != without]
+
+    def chosen_now() -> list[Trial]:
+        return pick(inquiry, maps, found_now(), described)
+
     for _ in range(n_full):  # a block that does most of it in a part becomes that part
-        found = inquiry.matter(one for one in inquiry.trials if one.role in SEARCHED)
-        chosen = pick(inquiry, found, described)
-        parts = [smaller(inquiry, maps, one) for one in chosen[:n_full]]
+        parts = [smaller(inquiry, maps, one) for one in chosen_now()[:n_full]]
         asked = {one.repaint.digest for one in inquiry.trials}
         new = [one for some in parts for one in some if one.repaint.digest not in asked]
         if not new:
             break
         yield from inquiry.ask(new)
-    found = inquiry.matter(one for one in inquiry.trials if one.role in SEARCHED)
-    chosen = pick(inquiry, found, described)
-    order = [*chosen, *others(inquiry, found, [*had, *chosen])]
+    if not inquiry.is_noisy:  # a finding is in the color that does most
+        yield from inquiry.ask(in_other_colors(inquiry, chosen_now()))
+    found, chosen = found_now(), chosen_now()
+    taken = [one for one in had if one.fill != without]
+    order = [*chosen, *others(inquiry, found, [*taken, *chosen])]
     order = [one for one in order if one.repaint.digest not in {two.repaint.digest for two in had}]
     if inquiry.is_noisy:
         order = order[:MOST_ASKED_AGAIN]
@@ -191,12 +218,22 @@ def choose(
     return mains, described
 
 
-def pick(inquiry: Inquiry, found: Sequence[Trial], had: Sequence[Trial]) -> list[Trial]:
-    """Up to five places that differ; of each the smallest block that does most of it."""
+def pick(inquiry: Inquiry, maps: Maps, found: Sequence[Trial], had: Sequence[Trial]) -> list[Trial]:
+    """Up to five places that differ; of each the smallest block that does most of it.
+
+    Of its colors that do most of it, one that changes the decision comes first.
+
+    Of several that do nearly as much, the first is where the map is strongest: which of them does
+    most depends on which happened to be tried.
+    """
 
     def is_apart(one: Trial, others: Sequence[Trial]) -> bool:
         way = inquiry.direction(one)
         return not any(inquiry.direction(two) == way and same_place(one, two) for two in others)
+
+    def on_map(one: Trial) -> float:
+        mean = maps.values[inquiry.fills.index(one.fill)][one.region].mean()
+        return abs(float(mean)) * math.sqrt(one.repaint.share)
 
     chosen: list[Trial] = []
     n_most = inquiry.effort.described
@@ -208,14 +245,16 @@ def pick(inquiry: Inquiry, found: Sequence[Trial], had: Sequence[Trial]) -> list
         other = [one for one in left if inquiry.direction(one) not in ways]
         is_last = len(had) + len(chosen) == n_most - 1
         best = other[0] if is_last and other else left[0]
-        alike = [
-            one
-            for one in left
-            if inquiry.direction(one) == inquiry.direction(best)
-            and same_place(one, best, 0.5)
-            and inquiry.margin(one) >= MOST_OF_IT * inquiry.margin(best)
-        ]
-        chosen.append(min(alike, key=lambda one: (one.repaint.share, -inquiry.margin(one))))
+        nearly = [one for one in left if inquiry.direction(one) == inquiry.direction(best)
+                  and inquiry.margin(one) >= MOST_OF_IT * inquiry.margin(best)]  # fmt: skip
+        best = best if had or chosen else max(nearly, key=on_map)
+        alike = [one for one in nearly if same_place(one, best, 0.5)
+                 and inquiry.margin(one) >= MOST_OF_IT * inquiry.margin(best)]  # fmt: skip
+        chosen.append(min(alike, key=lambda one: (
+            one.repaint.share,
+            not inquiry.scale.changes_decision(one.scores),
+            -inquiry.margin(one),
+        )))  # fmt: skip
     return chosen
 
 
@@ -228,6 +267,12 @@ def smaller(inquiry: Inquiry, maps: Maps, main: Trial) -> list[Question]:
     effects = inquiry.lattice.means(values)[0, inside] * inquiry.direction(main)
     best = inside[np.argsort(-effects, kind="stable")[: inquiry.effort.parts]]
     return [ask_about(inquiry.lattice.region(int(one)), main.fill, "smaller") for one in best]
+
+
+def in_other_colors(inquiry: Inquiry, places: Sequence[Trial]) -> list[Question]:
+    """The tests in each color that describing these places asks for anyway."""
+    return [ask_about(one.region, fill, "recolored") for one in places
+            for fill in other_fills(inquiry.fills, one)]  # fmt: skip
 
 
 def others(inquiry: Inquiry, found: Sequence[Trial], taken: Sequence[Trial]) -> list[Trial]:
@@ -263,62 +308,16 @@ def ask_second_color(
             yield from ask_controls(inquiry, max(moving, key=inquiry.margin))
 
 
-# ---- several places, and none
-
-
-def ask_several(
-    inquiry: Inquiry, maps: Maps, mains: Sequence[Trial], lobes: Sequence[Trial]
-) -> Generator[list[Question], list[Scores], None]:
-    """Whether places are needed together, or stand in for each other."""
-    scale = inquiry.scale
-    idle = [one for one in lobes if scale.keeps(one.score) and not inquiry.direction(one)]
-    if len(idle) > 1:  # nothing alone: two or all of them, in a color that keeps the score alone
-        colors = [fill for fill in inquiry.fills if fill.is_color]
-        yield from inquiry.ask([ask_about(one.region, fill, "lobe")
-                                for one in idle for fill in colors])  # fmt: skip
-        alone = scores_alone(inquiry.trials)
-
-        def keeping(some: Sequence[Trial]) -> list[Fill]:
-            kept = [fill for fill in colors
-                    if all(scale.keeps(alone[key_of(one.region)][fill.name])
-                           for one in some)]  # fmt: skip
-            effects = {fill: sum(float(maps.values[inquiry.fills.index(fill)][one.region].mean())
-                                 for one in some) for fill in kept}  # fmt: skip
-            return sorted(kept, key=lambda fill: effects[fill])[:1]
-
-        pairs = [together(two, fill) for two in combinations(idle, 2) for fill in keeping(two)]
-        answers = yield from inquiry.ask(pairs)
-        if len(idle) > 2 and not any(scale.falls(one.score) for one in answers):
-            yield from ask_fewest(inquiry, idle, keeping(idle))
-    for one, other in combinations(mains[: inquiry.effort.full], 2):
-        ways = inquiry.direction(one), inquiry.direction(other)
-        if ways == (-1, -1) and not same_place(one, other, 0.0):
-            alone = scores_alone(inquiry.trials)
-            shared = [fill for fill in inquiry.fills if fill.is_color
-                      and all(scale.falls(alone[key_of(two.region)].get(fill.name, np.inf))
-                              for two in (one, other))]  # fmt: skip
-            yield from inquiry.ask([together((one, other), fill) for fill in shared[:1]])
-
-
-def ask_fewest(
-    inquiry: Inquiry, idle: Sequence[Trial], fills: Sequence[Fill]
-) -> Generator[list[Question], list[Scores], None]:
-    """Leave out, one by one, whatever is not needed to lower the score together."""
-    for fill in fills:
-        without = [list(idle)]
-        while without and len(without[0]) > 1:
-            asked = [together(some, fill) for some in without]
-            answers = yield from inquiry.ask(asked)
-            losing = [n for n, one in enumerate(answers) if inquiry.scale.falls(one.score)]
-            if not losing:
-                break
-            needed = without[losing[-1]]
-            without = [[one for one in needed if one is not left] for left in needed]
-
-
-def together(places: Sequence[Trial], fill: Fill, role: str = "pair") -> Question:
-    strokes = [Stroke(one.region, fill, one.repaint.strokes[0].place) for one in places]
-    return Question(Repaint(tuple(strokes)), role)
+def lowers_anywhere(inquiry: Inquiry, main: Trial) -> bool:
+    """Whether a color lowers the score almost anywhere, and what is there does not matter."""
+    known = merge_takes(inquiry.trials)
+    control = controls_of(inquiry.scale, main, known)
+    tests = [one for one in known if one.letter == main.letter]
+    return (
+        control is not None
+        and control.verdict in ("in many places", "almost anywhere")
+        and may_be_veto(inquiry.scale, main, tests)
+    )
 
 
 # ---- another decision
@@ -335,6 +334,28 @@ def ask_pairs(
     pairs = [both(one, other) for one, other in combinations(lowering, 2)
              if not same_place(one, other, 0.0)]  # fmt: skip
     yield from inquiry.ask(pairs)
+
+
+def confirm_change(
+    inquiry: Inquiry, wanted: int | None
+) -> Generator[list[Question], list[Scores], None]:
+    """Where answers differ each time: the smallest repaints that changed the answer, asked afresh.
+
+    Until one of them does it surely.
+    """
+    if not inquiry.is_noisy:
+        return
+    changing = [one for one in merge_takes(inquiry.trials) if one.repaint.strokes
+                and one.role != "whole" and gives(inquiry.scale, one, wanted)]  # fmt: skip
+    known: set[str] = set()
+    for one in sorted(changing, key=lambda one: one.repaint.share):
+        if len(known) == MOST_ASKED_AGAIN or counterfactual_of(
+            inquiry.scale, merge_takes(inquiry.trials), wanted
+        ):
+            break
+        if one.repaint.digest not in known:
+            known.add(one.repaint.digest)
+            yield from inquiry.ask_surely([Question(one.repaint, "counterfactual")], AFRESH)
 
 
 def both(one: Trial, other: Trial) -> Question:

@@ -1,19 +1,22 @@
-"""Wording: what trials came to, in sentences a person would write."""
+"""Text: what trials came to, in sentences a person would write."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from .._util.text import number
 from ..explanation import Explanation
+from ..fills import Fill
 from ..maps import Maps
 from .claims import CLAIM_KINDS, Claim, in_words, join, sentence_case
 from .controls import FEWEST_PLACES, control_of
 from .describe import key_of, same_place
-from .findings import Control, Finding, Trial, box_of
+from .findings import SEARCHED, Control, Finding, Trial, box_of
+from .inquiry import answers_before, surely_says
 from .regions import place_of
 from .repaints import Region
-from .scale import Scale
+from .scale import KEPT, Scale
 
 # What a finding comes to, most telling first; the first claim that was made heads the sentence.
 HEADLINES = {
@@ -36,8 +39,16 @@ HEADLINES = {
     "raises": "painting it raises the score",
 }
 MOST_REACTS = 0.4  # of the image, on places that lower the score
-SEARCHED = ("search", "smaller", "lobe")
-SEVERAL = ("either suffices", "both needed", "together", "all together", "nothing matters")
+COLORS = ("finding", "color")
+SEVERAL = (
+    "either suffices",
+    "both needed",
+    "must match",
+    "structure",
+    "together",
+    "all together",
+    "nothing matters",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +64,14 @@ class Words:
     @property
     def label(self) -> str:
         return self.explanation.label(self.scale.target)
+
+    def number(self, score: float) -> str:
+        return number(score, self.explanation.kind)
+
+    def span(self, scores: Sequence[float]) -> str:
+        """`0.11 to 0.35`."""
+        low, high = self.number(min(scores)), self.number(max(scores))
+        return low if low == high else f"{low} to {high}"
 
     # ---- one finding
 
@@ -75,16 +94,18 @@ class Words:
         """`F (rows 0-12, columns 36-60) white 0.41 'yield'`."""
         says = f" {finding.says!r}" if finding.changes_decision else ""
         box = box_words(finding.region)
-        return f"{finding.letter} ({box}) {finding.fill.name} {finding.after:.2f}{says}"
+        after = self.number(finding.after)
+        return f"{finding.letter} ({box}) {finding.fill.name} {after}{says}"
 
     def movement(self, finding: Finding) -> str:
         """What was painted, the score after it, what the model then says, and how it was chosen."""
         verb = "falls" if finding.direction < 0 else "rises"
-        moved = f"{self.label!r} {verb} from {finding.before:.2f} to {finding.after:.2f}"
+        before, after = self.number(finding.before), self.number(finding.after)
+        moved = f"{self.label!r} {verb} from {before} to {after}"
         spread = ""
         if finding.trial.repeats is not None:
             some = finding.trial.repeats[:, self.scale.target]
-            spread = f" (mean of {len(some)} answers, {some.min():.2f} to {some.max():.2f})"
+            spread = f" (mean of {len(some)} answers, {self.span(some.tolist())})"
         still = "still" if finding.trial.says == self.scale.predicted else "then"
         one_score = len(self.scale.before) == 1
         then = "" if one_score else f" and the model {still} says {finding.says!r}"
@@ -92,56 +113,88 @@ class Words:
             f"{sentence_case(painted(finding.trial))}, {moved}{spread}{then}{self.chosen(finding)}."
         )
 
+    @property
+    def n_places(self) -> int:
+        """How many places were tried in the search."""
+        return len({key_of(one.region) for one in self.trials if one.role in SEARCHED})
+
     def chosen(self, finding: Finding) -> str:
-        """` (of 40 places tried; the strongest that does not touch it: 0.62)`, of the first."""
+        """` (chosen from 40 places tried; the strongest away from it leaves 0.62)`, of A only."""
         if finding.letter != "A":
             return ""
         tried = [one for one in self.trials if one.role in SEARCHED]
-        places = {key_of(one.region) for one in tried}
         away = [one.score for one in tried if not same_place(one, finding, 0.0)]
         if not away:
             return ""
         best = (min if finding.direction < 0 else max)(away)
-        return f" (of {len(places)} places tried; the strongest that does not touch it: {best:.2f})"
+        return (
+            f" (chosen from {self.n_places} places tried; the strongest away from it leaves "
+            f"{self.number(best)})"
+        )
 
     def other_colors(self, finding: Finding) -> str:
         """What the other colors did."""
         after = {one.fill: one.score for one in finding.tests if one.role == "color"}
         if not after:
             return ""
-        words, fills = [], list(after)
-        verbs = {"lowers": "lower", "raises": "raise"}
-        for kind, verb in verbs.items():
+        words, named = [], {finding.fill}
+        for kind, verb in (("lowers", "lower"), ("raises", "raise")):
             claim = finding.claim(kind)
-            moving = [fill for fill in (claim.fills if claim else ()) if fill != finding.fill]
-            if moving:
-                span = span_of([after[fill] for fill in moving])
-                ending = "s" if len(moving) == 1 else ""
-                too = " too" if verb == ("lower" if finding.direction < 0 else "raise") else ""
-                words.append(f"{in_words(moving, fills)} {verb}{ending} it{too} ({span})")
-        if kept := finding.claim("as good"):
-            span = span_of([after[fill] for fill in kept.fills if fill in after])
-            words.append(f"{in_words(kept.fills, fills)} keep{'s' if len(kept.fills) == 1 else ''}"
-                         f" it ({span})")  # fmt: skip
-        return f"{sentence_case('; '.join(words))}." if words else ""
+            moving = [fill for fill in (claim.fills if claim else ()) if fill in after]
+            too = " too" if verb == ("lower" if finding.direction < 0 else "raise") else ""
+            words.append(self.colors_do(finding, moving, after, f"{verb}{{}} it{too}"))
+            named.update(moving)
+        kept = finding.claim("as good")
+        keeping = [fill for fill in (kept.fills if kept else ()) if fill in after]
+        staying = all(self.scale.stays(after[fill]) for fill in keeping)
+        keep = "keep{} it" if staying else "keep{0} or slightly raise{0} it"
+        words.append(self.colors_do(finding, keeping, after, keep))
+        rest = [fill for fill in after if fill not in named and fill not in keeping]
+        words.append(self.colors_do(finding, rest, after, "leave{}", "{}"))
+        return f"{sentence_case('; '.join(filter(None, words)))}." if any(words) else ""
+
+    def colors_do(
+        self,
+        finding: Finding,
+        fills: Sequence[Fill],
+        after: dict[Fill, float],
+        verb: str,
+        scores: str = "({})",
+    ) -> str:
+        """`green, white and black lower it too (0.11 to 0.35)`."""
+        fills = [fill for fill in fills if fill != finding.fill]
+        if not fills:
+            return ""
+        among = [fill for fill in after if fill != finding.fill]
+        every = len(fills) > 2 and len(fills) == len(among)
+        names = f"all {len(fills)} other colors" if every else in_words(fills, among)
+        does = verb.format("s" if len(fills) == 1 else "")
+        span = self.span([after[fill] for fill in fills])
+        return f"{names} {does} {scores.format(span)}"
 
     def own_colors(self, finding: Finding) -> str:
         """What its own colors did: the mean color, a gray, its pixels in another order."""
         own = next((one for one in finding.tests if one.role == "own mean"), None)
         if own is None:
             return ""
-        keeps = "keeps" if self.scale.keeps(own.score) else "leaves"
-        words = [f"filled with its average color ({own.fill.name}) it {keeps} {own.score:.2f}"]
+        goes = "rises to" if own.score > self.scale.score else "falls to"
+        goes = "stays at" if self.scale.stays(own.score) else goes
+        words = [f"filled with its average color ({own.fill.name}), the score {goes} "
+                 f"{self.number(own.score)}"]  # fmt: skip
         if finding.claim("brightness"):
             grays = [one.score for one in finding.tests if one.role == "gray"][1:]
-            words.append(f"grays as bright as these colors leave {span_of(grays)}")
+            words.append(f"grays as bright as these colors leave {self.span(grays)}")
         if finding.claim("structure") or finding.claim("mixture"):
             mixed = [one.score for one in finding.tests if one.role == "shuffle"]
-            words.append(f"its pixels in random order leave {span_of(mixed)} ({len(mixed)} orders)")
+            words.append(
+                f"its pixels in random order leave {self.span(mixed)} ({len(mixed)} orders)"
+            )
         return f"{sentence_case('; '.join(words))}."
 
     def control(self, finding: Finding) -> str:
-        return "" if finding.control is None else control_words(finding.control, finding)
+        if finding.control is None:
+            return ""
+        return control_words(finding.control, self.explanation.kind, finding.direction)
 
     # ---- all of them
 
@@ -155,15 +208,18 @@ class Words:
         values = self.maps.values[self.maps.fills.index(lobe.fill)]
         effect = float(values[lobe.region].mean())
         direction = self.scale.direction(lobe.scores)
+        moved = lobe.score - self.scale.score
         if direction == np.sign(effect) or not (direction or self.scale.stays(lobe.score)):
+            return []
+        if not direction and np.sign(effect) * moved >= abs(effect):  # it does as the map says
             return []
         verb = "raises" if effect > 0 else "lowers"
         does = {0: "leaves it at", 1: "raises it to", -1: "lowers it to"}[direction]
         return [
             f"The map and the trial disagree about {lobe.repaint.strokes[0].place} "
             f"({box_words(lobe.region)}). On average under masks, {lobe.fill.name} there {verb} "
-            f"{self.label!r} by {abs(effect):.2g}; painted alone, it {does} {lobe.score:.2f} "
-            f"(from {self.scale.score:.2f})."
+            f"{self.label!r} by {abs(effect):.2g}; painted alone, it {does} "
+            f"{self.number(lobe.score)} (from {self.number(self.scale.score)})."
         ]
 
     def opening(self, found: Sequence[Finding]) -> list[str]:
@@ -180,8 +236,8 @@ class Words:
             covered = np.logical_or.reduce([one.region for one in lowering]).mean()
             if covered >= MOST_REACTS:
                 return [
-                    f"Much of the image matters: {len(lowering)} places that lower {self.label!r} "
-                    f"cover {100 * covered:.0f}% of it."
+                    f"Much of the image matters: {len(lowering)} places where painting lowers "
+                    f"{self.label!r} cover {100 * covered:.0f}% of it."
                 ]
         return []
 
@@ -200,66 +256,86 @@ class Words:
                     fills.append(name)
         return list(dict.fromkeys(fills))
 
-    def remarks(
-        self,
-        found: Sequence[Finding],
-        claims: Sequence[Claim],
-        smallest: Trial | None,
-        wanted: int | None,
-    ) -> list[str]:
-        """What is said of several findings or of none, and what would change the answer."""
+    def remarks(self, found: Sequence[Finding], claims: Sequence[Claim]) -> list[str]:
+        """What is said of several findings or of none."""
         letters = {key_of(one.region): one.letter for one in found}
-        out = [self.claim_line(claim, letters) for claim in claims if claim.kind in SEVERAL]
+        needed = [claim for claim in claims if claim.kind == "both needed"]
+        out = [self.claim_line(claim, letters) for claim in claims
+               if claim.kind in SEVERAL and "own mean" not in claim.numbers
+               and (claim.kind != "both needed" or len(needed) == 1)]  # fmt: skip
+        if len(needed) > 1:
+            out.append(self.needed_line(needed, letters))
         if not found and not out:
             out.append(self.nothing_found())
-        if len(self.scale.before) > 1:
-            out.append(self.counterfactual_line(smallest, wanted))
-        return list(filter(None, out))
+        return out
 
     def claim_line(self, claim: Claim, letters: dict[str, str]) -> str:
         numbers, label = claim.numbers, self.label
         if claim.kind == "nothing matters":
+            before, most = self.number(numbers["before"]), abs(numbers["most"])
             return (
-                f"Nothing here matters: {label!r} is {numbers['before']:.2f}, and no color on any "
-                f"block, half or all of the image moves it by more than {abs(numbers['most']):.2g}."
+                f"Nothing here matters: {label!r} is {before}, and no color on any block, half or "
+                f"all of the image moves it by more than {most:.2g}."
             )
         if claim.kind == "all together":
             colors = join([fill.name for fill in claim.fills], "or")
             return (
                 f"No place that was tried changes {label!r} by 15%, but the image as a whole "
                 f"matters: {colors} on any half of it leaves "
-                f"{span_of([numbers['least'], numbers['most']])} (from {numbers['before']:.2f})."
+                f"{self.span([numbers['least'], numbers['most']])} "
+                f"(from {self.number(numbers['before'])})."
+            )
+        if claim.kind == "structure":
+            return (
+                f"No flat color keeps {label!r} on two places that lie side by side "
+                f"({box_words(claim.regions[0])}), though some do on each alone: what tells them "
+                f"apart matters. Both painted alike leave "
+                f"{self.span([numbers['least'], numbers['most']])}."
             )
         fill = claim.fills[0].name
         names = [letters.get(key_of(region)) or f"{place_of(region)} ({box_words(region)})"
                  for region in claim.regions]  # fmt: skip
         if claim.kind == "together":
-            alone = span_of([numbers["least"], numbers["most"]])
+            alone = self.span([numbers["least"], numbers["most"]])
             return (
                 f"None of {join(names, 'and')} is needed alone, but all are together: {fill} on "
-                f"one leaves {label!r} at {alone}, on all at {numbers['all']:.2f}."
+                f"one leaves {label!r} at {alone}, on all at {self.number(numbers['all'])}."
             )
         said = f"Both {join(names, 'and')} are needed"
+        if claim.kind == "must match":
+            said = f"{join(names, 'and')} must match"
         if claim.kind == "either suffices":
             said = f"Either of {join(names, 'and')} is enough"
-        alone = span_of([numbers["first"], numbers["second"]])
+        alone = self.span([numbers["first"], numbers["second"]])
         return (
-            f"{said}: {fill} on one leaves {label!r} at {alone}, on both at {numbers['both']:.2f}."
+            f"{said}: {fill} on one leaves {label!r} at {alone}, "
+            f"on both at {self.number(numbers['both'])}."
+        )
+
+    def needed_line(self, claims: Sequence[Claim], letters: dict[str, str]) -> str:
+        """Several pairs of places that are both needed, in one sentence."""
+        pairs = [join([letters.get(key_of(one)) or box_words(one) for one in claim.regions], "and")
+                 for claim in claims]  # fmt: skip
+        alone = [claim.numbers[one] for claim in claims for one in ("first", "second")]
+        both = self.span([claim.numbers["both"] for claim in claims])
+        return (
+            f"Of each of these pairs both are needed: {', '.join(pairs)}. One of two painted alike "
+            f"leaves {self.label!r} at {self.span(alone)}, both at {both}."
         )
 
     def nothing_found(self) -> str:
-        large = [
-            one for one in self.trials if one.role == "whole" and self.scale.direction(one.scores)
-        ]
-        tried = len([one for one in self.trials if one.role in SEARCHED])
-        first = f"None of the {tried} places tried changes {self.label!r} by 15%."
+        before = answers_before(self.trials)
+        large = [one for one in self.trials if one.role == "whole"
+                 and self.scale.direction(one.scores)
+                 and surely_says(self.scale, before, one)]  # fmt: skip
+        first = f"None of the {self.n_places} places tried changes {self.label!r} by 15%."
         if not large:
             return first
         least = min(large, key=lambda one: (one.repaint.share, -abs(one.score - self.scale.score)))
         return (
             f"{first} Only larger parts do: {painted(least)}, {place_of(least.region)} "
-            f"({100 * least.repaint.share:.0f}% of the image) gives {least.score:.2f} "
-            f"(from {self.scale.score:.2f})."
+            f"({100 * least.repaint.share:.0f}% of the image) gives "
+            f"{self.number(least.score)} (from {self.number(self.scale.score)})."
         )
 
     def large(self, trial: Trial | None) -> list[str]:
@@ -268,16 +344,21 @@ class Words:
             return []
         pieces = [one.score for one in self.trials
                   if one.role == "pieces" and one.letter == trial.letter]  # fmt: skip
-        rest = f"; as much of the rest, in pieces, leaves {span_of(pieces)}" if pieces else ""
+        rest = f"; as much of the rest, in pieces, leaves {self.span(pieces)}" if pieces else ""
         verb = "falls" if trial.score < self.scale.score else "rises"
         return [
             f"A large area matters as a whole ({100 * trial.repaint.share:.0f}% of the image, "
             f"{box_words(trial.region)}): {painted(trial)}, {self.label!r} {verb} from "
-            f"{self.scale.score:.2f} to {trial.score:.2f}{rest}."
+            f"{self.number(self.scale.score)} to {self.number(trial.score)}{rest}."
         ]
 
-    def counterfactual_line(self, smallest: Trial | None, wanted: int | None) -> str:
-        """What was found to change the answer."""
+    def counterfactual_line(
+        self, smallest: Trial | None, wanted: int | None, found: Sequence[Finding] = ()
+    ) -> str:
+        """What was found to change the answer; nothing where a single score decides nothing."""
+        if len(self.scale.before) < 2:
+            return ""
+        letters = {key_of(one.region): one.letter for one in found}
         if wanted is not None:
             label = self.explanation.label(wanted)
             if wanted == self.scale.predicted:
@@ -290,8 +371,9 @@ class Words:
         if smallest is None:
             return f"No repaint that was tried {does}."
         strokes = smallest.repaint.strokes
-        names = [f"{stroke.place} ({box_words(stroke.region)}) in {stroke.fill.name}"
-                 for stroke in strokes]  # fmt: skip
+        places = [letters.get(key_of(stroke.region)) or stroke.place for stroke in strokes]
+        names = [f"{place} ({box_words(stroke.region)}) in {stroke.fill.name}"
+                 for place, stroke in zip(places, strokes, strict=True)]  # fmt: skip
         says = f"; the model then says {self.explanation.label(smallest.says)!r}"
         share = f"{100 * smallest.repaint.share:.1f}% of the image"
         return (
@@ -301,12 +383,11 @@ class Words:
 
     def closing(self) -> str:
         """What was not tested, and what the map cannot tell."""
-        tried = {key_of(one.region) for one in self.trials if one.role in SEARCHED}
         names = join([fill.name for fill in self.explanation.plan.fills], "and")
         # The map is of averages under masks; no average can be larger than the range.
         limit = min(self.limit, self.explanation.score_range)
         return (
-            f"Not tested: places and combinations other than the {len(tried)} places tried, and "
+            f"Not tested: places and combinations other than the {self.n_places} places tried, and "
             f"fills other than {names}. Cannot tell: effects in other places that average less "
             f"than {limit:.2g} under masks ({self.maps.n_masks:,} masks)."
         )
@@ -324,8 +405,10 @@ def meaning(finding: Finding) -> str:
     claim = next(filter(None, map(finding.claim, HEADLINES)), None)
     if claim is None:
         return f"painting it {'lowers' if finding.direction < 0 else 'raises'} the score"
-    if claim.kind == "lowers" and len(claim.fills) == 1 and finding.claim("as good"):
-        return f"{finding.fill.name} here lowers the score"
+    if claim.kind in ("lowers", "raises") and finding.fill.is_color and not covering(finding):
+        verb = "lowers" if finding.direction < 0 else "raises"
+        among = [one.fill for one in (finding.trial, *finding.tests) if one.role in COLORS]
+        return f"{in_words(claim.fills, list(dict.fromkeys(among)), 'or')} here {verb} the score"
     takes = finding.fill.removes  # which would be a claim of its own, if it were that
     if (
         claim.kind in ("lowers", "raises")
@@ -340,28 +423,36 @@ def meaning(finding: Finding) -> str:
     return HEADLINES[claim.kind].format(fills=join([fill.name for fill in claim.fills], "or"))
 
 
+def covering(finding: Finding) -> bool:
+    """Whether all that was painted there moves the score, its average color too."""
+    asked = [one for one in finding.tests if one.role in ("color", "own mean")]
+    lost = (1 - KEPT) * abs(finding.before)
+    return all(finding.direction * (one.score - finding.before) > lost for one in asked)
+
+
 def painted(trial: Trial) -> str:
     """`painted blue`, or what another fill does."""
     fill = trial.fill
     return f"painted {fill.name}" if fill.is_color else f"with {fill.name}"
 
 
-def control_words(control: Control, finding: Finding | None = None) -> str:
-    """`Control: the same block in 19 other places leaves 0.84 (median; lowest 0.45): only here.`"""
+def control_words(control: Control, kind: str, direction: int = -1) -> str:
+    """`Control: the same block in 19 other places leaves 0.84 (median; lowest 0.45); only here.`"""
     scores = control.scores
     if len(scores) < FEWEST_PLACES:
         said = "Not controlled: the place is too large to try in enough others."
-        some = [one.score for one in control.pieces]
-        return f"{said} As much of the rest, in pieces, leaves {span_of(some)}." if some else said
-    down = finding is None or finding.direction < 0
-    most, word = (min(scores), "lowest") if down else (max(scores), "highest")
-    verdict = control.verdict
-    if verdict != "only here":
+        some = sorted({number(one.score, kind): one.score for one in control.pieces}.values())
+        span = " to ".join(dict.fromkeys(number(one, kind) for one in (some[:1] + some[-1:])))
+        return f"{said} As much of the rest, in pieces, leaves {span}." if some else said
+    most, word = (min(scores), "lowest") if direction < 0 else (max(scores), "highest")
+    verdict = "the effect is found only here"
+    if control.verdict != "only here":
         do = "does" if control.n_as_much == 1 else "do"
         verdict = f"{control.n_as_much} of them {do} about as much"
     return (
-        f"Control: the same block in {len(scores)} other places leaves {np.median(scores):.2f} "
-        f"(median; {word} {most:.2f}); {verdict}."
+        f"Control: the same block in {len(scores)} other places leaves "
+        f"{number(float(np.median(scores)), kind)} (median; {word} {number(most, kind)}); "
+        f"{verdict}."
     )
 
 
@@ -369,8 +460,3 @@ def box_words(region: Region) -> str:
     """`rows 30-60, columns 40-70`."""
     top, left, bottom, right = box_of(region)
     return f"rows {top}-{bottom}, columns {left}-{right}"
-
-
-def span_of(scores: Sequence[float]) -> str:
-    low, high = f"{min(scores):.2f}", f"{max(scores):.2f}"
-    return low if low == high else f"{low} to {high}"

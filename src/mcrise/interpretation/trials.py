@@ -1,6 +1,6 @@
 """Repaints of one's own, what would change the answer, and two classes compared."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.array_eq import ArrayEq
+from .._util.text import number
 from ..errors import InputError
 from ..estimators import DEFAULT
 from ..explanation import Explanation, Target
@@ -16,11 +17,11 @@ from ..maps import Maps
 from .claims import join, sentence_case
 from .conclusions import counterfactual_of
 from .findings import Control, Question, Trial
-from .inquiry import Inquiry, ask_controls, merge_takes
+from .inquiry import AFRESH, Inquiry, answers_before, ask_controls, merge_takes
 from .regions import Interpretation, interpret, place_of
 from .repaints import Region, Repaint, Stroke
-from .scale import Scores, scale_of
-from .search import reach, search
+from .scale import Scale, Scores, scale_of
+from .search import confirm_change, reach, search
 from .text import Words, box_words, control_words
 from .trial_calls import Untried, ask, conclude
 
@@ -43,7 +44,7 @@ class Intervention(ArrayEq):
     sentence: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
-        moved = f"{self.before[self.target]:.2f} → {self.after[self.target]:.2f}"
+        moved = f"{self.before[self.target]:.3g} → {self.after[self.target]:.3g}"
         words = join([stroke.words for stroke in self.repaint.strokes], "and")
         return f"<Intervention: {words}, score {moved}>"
 
@@ -55,13 +56,21 @@ class Intervention(ArrayEq):
         return bool(self.before.argmax() != self.after.argmax())
 
     def line(self, explanation: Explanation) -> str:
-        """`Painting the center with green: 'stop' 0.99 → 0.04; the model then says 'yield'.`"""
-        words = join([stroke.words for stroke in self.repaint.strokes], "and")
-        moved = f"{self.before[self.target]:.2f} → {self.after[self.target]:.2f}"
-        flip = f"; the model then says {explanation.label(int(self.after.argmax()))!r}"
-        label = explanation.label(self.target)
-        control = f" {control_words(self.control)}" if self.control else ""
-        return f"Painting {words}: {label!r} {moved}{flip if self.flips else ''}.{control}"
+        """`Painting the center (rows 30-60, columns 40-70) with green: 'stop' 0.99 → 0.04; ...`"""
+        words = join([f"{one.place} ({box_words(one.region)}) with {one.fill.name}"
+                      for one in self.repaint.strokes], "and")  # fmt: skip
+        before, after = float(self.before[self.target]), float(self.after[self.target])
+        moved = " → ".join(number(one, explanation.kind) for one in (before, after))
+        says = explanation.label(int(self.after.argmax()))
+        flip = f"; the model {'then' if self.flips else 'still'} says {says!r}"
+        control = ""
+        if self.control:
+            way = -1 if after < before else 1
+            control = f" {control_words(self.control, explanation.kind, way)}"
+        return (
+            f"Painting {words}: {explanation.label(self.target)!r} {moved}"
+            f"{flip if explanation.n_classes > 1 else ''}.{control}"
+        )
 
     def to_json(self, explanation: Explanation) -> dict[str, Any]:
         top = np.argsort(-np.maximum(self.before, self.after), kind="stable")[:5]
@@ -144,7 +153,14 @@ def reach_alone(
 ) -> Generator[list[Question], list[Scores], list[Trial]]:
     """The trials on the way to another class."""
     inquiry = Inquiry(explanation, wanted)
+    yield from inquiry.ask_untouched()
     yield from reach(inquiry, wanted, budget)
+    yield from confirm_change(inquiry, wanted)
+    if inquiry.is_noisy:
+        best = suggested(inquiry.scale, merge_takes(inquiry.trials))
+        yield from inquiry.ask_surely(
+            [Question(one.repaint, "counterfactual") for one in best], AFRESH
+        )
     return merge_takes(inquiry.trials)
 
 
@@ -176,8 +192,8 @@ class Comparison(ArrayEq):
         wanted, given = self.wanted.label, self.given.label
         before = explanation.untouched
         out = [
-            f"{wanted!r} has {before[self.wanted.target]:.2f} and {given!r} has "
-            f"{before[self.given.target]:.2f}."
+            f"{wanted!r} has {number(float(before[self.wanted.target]), explanation.kind)} and "
+            f"{given!r} has {number(float(before[self.given.target]), explanation.kind)}."
         ]
         if self.wanted.target == before.argmax():
             return [*out, f"The model already says {wanted!r}; there is nothing to suggest."]
@@ -233,15 +249,13 @@ def compare(
         made = conclude(explanation, reach_alone(explanation, first, trials), model)
     except Untried:
         return replace(comparison, sentences=tuple(comparison.lines(explanation)))
-    scale = scale_of(explanation, first)
-    raising = [one for one in made if scale.rises(one.score) and len(one.repaint.strokes) == 1]
-    best: list[Trial] = []
-    for one in sorted(raising, key=lambda one: -one.score):
-        if len(best) < MOST_SUGGESTED and not any((one.region & two.region).any() for two in best):
-            best.append(one)
+    before = answers_before(made)
+    scale = scale_of(explanation, first, () if before is None else list(before))
+    sure = [one for one in made if before is None or (
+        one.repeats is not None and scale.is_sure(before, one.repeats))]  # fmt: skip
     comparison = replace(
         comparison,
-        suggestions=tuple(best),
+        suggestions=tuple(suggested(scale, sure)),
         counterfactual=counterfactual_of(scale, made, first),
         trials=tuple(made),
         tried=True,
@@ -249,12 +263,20 @@ def compare(
     return replace(comparison, sentences=tuple(comparison.lines(explanation)))
 
 
+def suggested(scale: Scale, trials: Sequence[Trial]) -> list[Trial]:
+    """Repaints that raise a class most, apart from each other."""
+    raising = [one for one in trials if len(one.repaint.strokes) == 1 and scale.rises(one.score)]
+    best: list[Trial] = []
+    for one in sorted(raising, key=lambda one: -one.score):
+        if len(best) < MOST_SUGGESTED and not any((one.region & two.region).any() for two in best):
+            best.append(one)
+    return best
+
+
 def suggestion_line(one: Trial, explanation: Explanation) -> str:
     """What a repaint does to the wanted class, and what the model then says."""
     before, label = float(explanation.untouched[one.target]), explanation.label(one.target)
     where = f"{place_of(one.region)} ({box_words(one.region)}) in {one.fill.name}"
     says = explanation.label(one.says)
-    return (
-        f"{sentence_case(where)} raises {label!r} from {before:.2f} to {one.score:.2f}; "
-        f"the model then says {says!r}."
-    )
+    moved = " to ".join(number(score, explanation.kind) for score in (before, one.score))
+    return f"{sentence_case(where)} raises {label!r} from {moved}; the model then says {says!r}."

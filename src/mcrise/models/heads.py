@@ -68,6 +68,40 @@ def several(heads: Sequence[Head], taken: int, name: str | None) -> tuple[str, .
     return (f"the model also gives {', '.join(others)}; {heads[taken].name!r} was taken",)
 
 
+def holds_heads(answer: Any) -> bool:
+    """Whether a model answered with several outputs: by name, or one array beside the other."""
+    return isinstance(answer, dict) or (
+        isinstance(answer, tuple | list)
+        and bool(answer)
+        and all(getattr(one, "ndim", 0) > 1 for one in answer)
+    )
+
+
+def pick(answer: Any, name: str | None) -> Any:
+    """The scores among what a model returns: those of that name, or the only ones there are.
+
+    Of outputs without names, the one of that number.
+    """
+    if isinstance(answer, dict):
+        if name is None and "logits" in answer:
+            return answer["logits"]
+        outputs = dict(answer)
+    elif isinstance(answer, tuple | list):
+        outputs = {str(place): value for place, value in enumerate(answer)}
+    elif name is not None:
+        raise InputError(
+            f"The output {name!r} was asked for, but this model has one output without a name: "
+            "leave it out."
+        )
+    else:
+        return answer
+    heads = [
+        Head(key, tuple(value.shape) if hasattr(value, "shape") else None)
+        for key, value in outputs.items()
+    ]
+    return outputs[heads[pick_head("The model", heads, name)].name]
+
+
 def as_table(answer: NDArray[Any]) -> NDArray[Any]:
     """Scores (N, C) out of (N,) or (N, C, 1, 1); whatever else comes stays as it is."""
     if answer.ndim == 1:

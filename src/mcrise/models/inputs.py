@@ -8,6 +8,7 @@ from .heads import is_whole
 from .settings import Settings
 
 NO_PREPROCESSING = "no preprocessing was given, so pixels go in scaled to 0..1"
+NO_SIZE = "no size was given, so images go in at their own size"
 NO_LAYOUT = "the model does not say where its channels are, so NCHW was assumed"
 
 
@@ -21,6 +22,7 @@ def read_input(where: str, shape: Sequence[Any], dtype: str, settings: Settings)
     if dtype != "uint8" or settings.normalised:
         gain, offset = settings.affine()
         notes += () if settings.normalised else (NO_PREPROCESSING,)
+    notes += own_size(settings, size)
     return {
         "geometry": settings.geometry(size),
         "layout": layout,
@@ -29,6 +31,11 @@ def read_input(where: str, shape: Sequence[Any], dtype: str, settings: Settings)
         "offset": offset,
         "notes": notes,
     }
+
+
+def own_size(settings: Settings, size: tuple[int, int] | None) -> tuple[str, ...]:
+    """What to say where neither the model, which takes only `size`, nor anybody else said one."""
+    return () if size or settings.size else (NO_SIZE,)
 
 
 def read_shape(

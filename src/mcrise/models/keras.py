@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, first_line, with_cause
 from .batches import FixedBatch
-from .heads import Head, pick_head
+from .heads import Head, pick, pick_head
 from .inputs import read_input
 from .model import Model
 from .settings import Settings, file_digest, size_named, with_known
@@ -61,11 +61,9 @@ def from_object(model: Any, settings: Settings) -> Model:
 
 
 def make_model(model: Any, where: str, settings: Settings, name: str, digest: str) -> Model:
+    settings.refuse_device()
     if not getattr(model, "inputs", None):
-        raise InputError(
-            f"{where} has not been built, so it does not say what it takes: call it once on a "
-            "batch of images first."
-        )
+        return from_built(model, where, settings, name, digest)
     if len(model.inputs) != 1:
         names = ", ".join(given.name for given in model.inputs)
         raise InputError(f"{where} takes {names}, but one batch of images is needed.")
@@ -87,6 +85,25 @@ def make_model(model: Any, where: str, settings: Settings, name: str, digest: st
 
     predict = run if shape[0] is None else FixedBatch(run, int(shape[0]))
     return settings.model(predict, name, digest, **about)
+
+
+def from_built(model: Any, where: str, settings: Settings, name: str, digest: str) -> Model:
+    """A model of a class of the user's own, which says no more than what it was first called on."""
+    built: dict[str, Any] | None = getattr(model, "get_build_config", dict)()
+    shape = (built or {}).get("input_shape")
+    if not shape:
+        raise InputError(
+            f"{where} has not been built, so it does not say what it takes: call it once on a "
+            "batch of images first."
+        )
+    about = read_input(where, (None, *shape[1:]), "float32", settings)
+    rows, cols = about["geometry"].size or (None, None)
+    about["notes"] += (f"the model was built on images of {rows} x {cols} pixels",)
+
+    def run(batch: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(pick(model.predict_on_batch(batch), settings.name))
+
+    return settings.model(run, name, digest, **about)
 
 
 def told_by(model: Any, output: str) -> dict[str, Any]:

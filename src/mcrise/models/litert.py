@@ -21,6 +21,7 @@ WHOLE = {np.dtype(np.uint8): 0, np.dtype(np.int8): -128}  # what a black pixel i
 
 def from_file(path: Path, settings: Settings) -> Model:
     """Quantised inputs take a pixel as it is, unless scale, mean or std say otherwise."""
+    settings.refuse_device()
     interpreter = open_interpreter(path, settings)
     settings = with_known(settings, labels_in(path))
     inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()

@@ -11,18 +11,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from .._util.validation import check_labels, check_written
-from ..errors import InputError, ModelError, first_line, with_cause
+from ..errors import InputError, ModelError, first_line, safe_str, with_cause
 from ..fills import Fill
 from ..images import Geometry, View, unit_float
 from ..painting.canvas import Canvas, make_canvas
-from .heads import WRAP, as_table
+from .heads import WRAP, as_table, holds_heads, pick
 from .provenance import UNKNOWN, Origin
 from .scores import ScoreKind, check_kind, check_raw, check_scores
 
 WHOLE = Geometry()  # any size, as it is
 
+PILLOW_HINT = 'if it takes a list of Pillow images, give layout="pillow"'
 Predict = Callable[[NDArray[Any]], Any]
 
 
@@ -128,7 +130,8 @@ class Model:
         except InputError:
             raise
         except Exception as error:
-            said = ModelError(f"the model raised {type(error).__name__}: {first_line(error)}")
+            hint = f"; {PILLOW_HINT}" if wants_pillow(error) else ""
+            said = ModelError(f"the model raised {type(error).__name__}: {first_line(error)}{hint}")
             raise with_cause(said, error) from error
         table = as_table(answer)
         if table.ndim != 2 or len(table) != len(batch) or table.shape[1] == 0:
@@ -161,7 +164,18 @@ def as_array(answer: Any) -> NDArray[Any]:
             "The function answers with labels and scores, sorted by score, as a pipeline of "
             "Hugging Face does: give the pipeline itself, or return the scores in a fixed order."
         )
+    if holds_heads(answer):
+        answer = pick(answer, None)
     return np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
+
+
+def wants_pillow(error: Exception) -> bool:
+    """Whether a function was given an array where it needs Pillow images."""
+    said = safe_str(error)
+    return "ndarray" in said and (
+        ("PIL" in said and isinstance(error, TypeError))
+        or (isinstance(error, AttributeError) and error.name in dir(Image.Image))
+    )
 
 
 def is_labelled(answer: Any) -> bool:

@@ -27,15 +27,22 @@ DTYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(uint
 
 def from_file(path: Path, settings: Settings) -> Model:
     """Read what the file says of its input and take the rest from the settings."""
-    session = open_session(path, settings.threads)
+    session = open_session(path, settings.threads, settings.device)
     digest = weights_digest(path)
     return make_model(
-        session, str(path), settings, path.name, digest, lambda: open_session(path, 1)
+        session,
+        str(path),
+        settings,
+        path.name,
+        digest,
+        lambda: open_session(path, 1, settings.device),
     )
 
 
 def from_object(session: Any, settings: Settings) -> Model:
-    """A session of the user's own, with its providers and threads."""
+    """A session of the user's own, with its threads, and its providers unless one is named."""
+    if settings.device is not None:
+        session.set_providers(providers_of(settings.device))
     path, content = getattr(session, "_model_path", None), getattr(session, "_model_bytes", None)
     digest = weights_digest(Path(path)) if path and Path(path).is_file() else ""
     if isinstance(content, bytes):
@@ -85,7 +92,24 @@ def make_model(
     return settings.model(predict, name, digest, **about)
 
 
-def open_session(path: Path, threads: int | None) -> Any:
+def providers_of(device: str | None) -> list[str]:
+    """All that are there, best first; or those of a name, as in CUDA for CUDAExecutionProvider."""
+    import onnxruntime
+
+    there = list(onnxruntime.get_available_providers())
+    if device is None:
+        return there
+    names = {one.removesuffix("ExecutionProvider").lower(): one for one in there}
+    wanted = device.removesuffix("ExecutionProvider").lower()
+    if wanted not in names:
+        raise InputError(
+            f"ONNX Runtime has no device {device!r} here: it has "
+            f"{', '.join(one.removesuffix('ExecutionProvider') for one in there)}."
+        )
+    return [names[wanted]]
+
+
+def open_session(path: Path, threads: int | None, device: str | None = None) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -94,8 +118,8 @@ def open_session(path: Path, threads: int | None) -> Any:
         threads = n_cores()
     if threads is not None:
         options.intra_op_num_threads = threads
+    providers = providers_of(device)
     try:
-        providers = onnxruntime.get_available_providers()
         return onnxruntime.InferenceSession(path, options, providers=providers)
     except Exception as error:
         refused = InputError(

@@ -38,7 +38,7 @@ def import_openvino() -> Any:
 
 
 def from_file(path: Path, settings: Settings) -> Model:
-    """A model from its `.xml`, compiled for the CPU."""
+    """A model from its `.xml`, compiled for the device."""
     openvino = import_openvino()
     weights = path.with_suffix(".bin")
     try:
@@ -69,6 +69,11 @@ def from_object(model: Any, settings: Settings) -> Model:
     if isinstance(model, openvino.Model):
         settings = with_known(settings, told_by(model))
         model = compiled(openvino, model, settings)
+    elif settings.device is not None:
+        raise InputError(
+            "The model was compiled for a device already: leave the device out, or give the model "
+            "before it was compiled."
+        )
     return make_model(model, "The model", settings, "CompiledModel", "")
 
 
@@ -80,8 +85,14 @@ def compiled(openvino: Any, model: Any, settings: Settings, n_streams: int = 1) 
         config["INFERENCE_NUM_THREADS"] = threads
     if n_streams > 1:
         config |= {"NUM_STREAMS": n_streams, "INFERENCE_NUM_THREADS": n_streams}
+    core, device = openvino.Core(), settings.device or "CPU"
+    there = core.available_devices
+    if device.upper().partition(".")[0] not in {one.partition(".")[0] for one in (*there, "AUTO")}:
+        raise InputError(f"OpenVINO has no device {device!r} here: it has {', '.join(there)}.")
+    if device.upper() != "CPU":
+        config = {"PERFORMANCE_HINT": "LATENCY"}
     try:
-        return openvino.Core().compile_model(model, "CPU", config)
+        return core.compile_model(model, device.upper(), config)
     except Exception as error:
         refused = InputError(
             f"OpenVINO cannot run this model ({first_line(error)}): convert it again, or export it "

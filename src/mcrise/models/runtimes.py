@@ -6,6 +6,7 @@ write its `from_file(path, settings)` or `from_object(model, settings)` and name
 
 import hashlib
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -83,6 +84,7 @@ def load_model(model: Any, **settings: Unpack[ModelSettings]) -> Model:
     softmax, sigmoid : apply one to logits
     score_kind : what then comes out: "probability", "independent" or "any"
     threads : of the runtime; all cores if left out
+    device : of torch ("cuda"), OpenVINO ("GPU") or ONNX Runtime ("CUDA": the name of a provider)
     """
     given: dict[str, Any] = dict(settings)
     preprocess = given.pop("preprocess", None)
@@ -112,6 +114,11 @@ def open_model(model: Any, read: Callable[[Path | None], Settings]) -> Model:
         return opened
     if suffix in ANOTHER_WAY:
         raise InputError(f"The model {path} {ANOTHER_WAY[suffix]}.")
+    if path.is_dir():
+        raise InputError(
+            f"The model {path} is a folder: give {FOLDER}{path} if it is one of Hugging Face, or "
+            "a file in it."
+        )
     if ":" in str(model):
         return from_name(str(model), read(None))
     raise InputError(
@@ -131,10 +138,21 @@ def runtime_of(model: Any) -> str | None:
     return "sklearn" if found is None and hasattr(model, "predict_proba") else found
 
 
+def owner_of(model: Any) -> Any:
+    """The object whose `predict_proba`, or other method of its library's own, was given."""
+    known = (
+        inspect.ismethod(model)
+        and model.__name__.startswith("predict")
+        and model.__func__.__module__.partition(".")[0] in OBJECTS
+    )
+    return model.__self__ if known else model
+
+
 def from_object(model: Any, settings: Settings) -> Model:
     """A `Model`, an object of a library that is known, or any callable."""
     if isinstance(model, Model):
         return with_output(model, settings)
+    model = owner_of(model)
     if (name := runtime_of(model)) is not None:
         opened: Model = runtime(name).from_object(model, settings)
         return opened

@@ -73,6 +73,7 @@ class ModelSettings(TypedDict, total=False):
     softmax: bool | None
     sigmoid: bool | None
     threads: int | None
+    device: str | None
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ class Settings:
     # Younger than the digests of saved runs:
     sigmoid: bool = field(default=False, repr=False)
     crop: str = field(default="exact", repr=False)
+    device: str | None = field(default=None, repr=False)  # for the runtime; None: its own choice
     given: frozenset[str] = field(default=frozenset(), repr=False, compare=False)  # names, said
 
     @property
@@ -113,6 +115,14 @@ class Settings:
                 f"{size[0]} x {size[1]}: leave the size out."
             )
         return Geometry(size or self.size, self.short_side, self.filter, self.crop)
+
+    def refuse_device(self) -> None:
+        """For runtimes that are not told where to run."""
+        if self.device is not None:
+            raise InputError(
+                f"The device {self.device!r} was asked for, but only ONNX Runtime, OpenVINO and "
+                "torch are told where to run: leave it out, and let the model itself choose."
+            )
 
     def affine(self) -> tuple[Triple, Triple]:
         """gain and offset such that `pixel * gain + offset` is `(pixel / scale - mean) / std`."""
@@ -139,7 +149,8 @@ class Settings:
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in said.items()
-            if name not in ("labels", "threads", "given") and value != getattr(Settings, name)
+            if name not in ("labels", "threads", "device", "given")
+            and value != getattr(Settings, name)
         }
 
     def model(self, predict: Predict, name: str, digest: str, **about: Any) -> Model:
@@ -270,6 +281,7 @@ KINDS: dict[str, tuple[Any, str]] = {
     "sigmoid": (bool, "true or false is"),
     "labels": (tuple[str, ...], "a list of names or the path of a text file is"),
     "threads": (Whole, "a whole number above zero is"),
+    "device": (str, "the name of a device, such as CPU, GPU or cuda, is"),
 }
 ALIASES = {"output": "name"}  # what a keyword is called in the files of a model and of a run
 FORMS: dict[str, Callable[[Any], Any]] = {"size": pair, "mean": triple, "std": triple}
@@ -282,7 +294,8 @@ def read_labels(path: Path) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise InputError(
-            f"The labels {path} cannot be read ({reason}): give a text file, one label per line."
+            f"The labels {path} cannot be read ({reason}): give a text file in UTF-8, one label "
+            "per line."
         ) from None
     return tuple(line.strip() for line in lines if line.strip())
 

@@ -16,6 +16,7 @@ AS_FUNCTION = "give a function of images (N, rows, columns, 3) that calls it"
 
 def from_object(estimator: Any, settings: Settings) -> Model:
     """A fitted estimator of flattened images: rows, columns, then red, green, blue."""
+    settings.refuse_device()
     name = type(estimator).__qualname__
     call = getattr(estimator, "predict_proba", None)
     if call is None and settings.score_kind is not None:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..errors import InputError, first_line
 from .batches import FixedBatch
-from .heads import Head, pick_head
-from .inputs import NO_PREPROCESSING
+from .heads import pick
+from .inputs import NO_PREPROCESSING, own_size
 from .model import Model
 from .preprocessing import settings_of
 from .settings import Settings, file_digest, size_named, with_known
@@ -104,21 +104,19 @@ def timm_settings(module: Any, settings: Settings) -> dict[str, Any]:
 
 def from_program(program: Any, settings: Settings, name: str, digest: str) -> Model:
     """An exported program, which may fix the number and the size of its images."""
-    shape = input_shape(program)
-    model = make_model(program.module(), settings, name, digest)
-    if shape is None:
+    batch, size = input_shape(program)
+    model = make_model(program.module(), settings, name, digest, size=size)
+    if batch is None:
         return model
-    batch, size = shape
-    predict = model.predict if batch is None else FixedBatch(model.predict, batch)
-    return replace(model, predict=predict, geometry=settings.geometry(size))
+    return replace(model, predict=FixedBatch(model.predict, batch))
 
 
-def input_shape(program: Any) -> tuple[int | None, tuple[int, int] | None] | None:
+def input_shape(program: Any) -> tuple[int | None, tuple[int, int] | None]:
     """How many images a program takes and of what size, each None where it is open."""
     names = program.graph_signature.user_inputs
     values = [node.meta["val"] for node in program.graph.nodes if node.name in names]
     if len(values) != 1 or getattr(values[0], "ndim", 0) != 4:
-        return None
+        return None, None
     n, _, rows, cols = (side if type(side) is int else None for side in values[0].shape)
     return n, None if rows is None or cols is None else (rows, cols)
 
@@ -134,56 +132,44 @@ def weights_digest(module: Any) -> str:
 
 
 def make_model(
-    module: Any, settings: Settings, name: str, digest: str, notes: tuple[str, ...] = ()
+    module: Any,
+    settings: Settings,
+    name: str,
+    digest: str,
+    notes: tuple[str, ...] = (),
+    size: tuple[int, int] | None = None,
 ) -> Model:
+    """`size` is the only one that the module takes."""
     torch = import_torch()
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)
+    if settings.device is not None:
+        try:
+            module.to(settings.device)
+        except Exception as error:
+            raise InputError(
+                f"Torch cannot use the device {settings.device!r} ({first_line(error)}): give "
+                "another, such as cpu."
+            ) from None
     weight = next((w for w in module.parameters() if w.is_floating_point()), None)
     device = "cpu" if weight is None else weight.device
     dtype = torch.float32 if weight is None else weight.dtype  # bfloat16 is unknown to NumPy
 
     def predict(batch: NDArray[Any]) -> NDArray[Any]:
-        with torch.inference_mode(), size_named(settings.size):
+        with torch.inference_mode(), size_named(size or settings.size):
             answer = module(torch.from_numpy(batch).to(device, dtype))
         return np.asarray(pick(answer, settings.name).float().cpu().numpy())
 
     gain, offset = settings.affine()
+    notes += () if settings.normalised else (NO_PREPROCESSING,)
     return settings.model(
         predict,
         name,
         digest,
-        geometry=settings.geometry(None),
+        geometry=settings.geometry(size),
         layout=settings.layout or "NCHW",
         dtype="float16" if dtype == torch.float16 else "float32",
         gain=gain,
         offset=offset,
-        notes=notes if settings.normalised else (*notes, NO_PREPROCESSING),
+        notes=(*notes, *own_size(settings, size)),
     )
-
-
-def pick(answer: Any, name: str | None) -> Any:
-    """The scores among what a module returns: those of that name, or the only ones there are.
-
-    Of outputs without names, the first, or the one of that number.
-    """
-    if isinstance(answer, dict):
-        if name is None and "logits" in answer:
-            return answer["logits"]
-        heads = [
-            Head(key, tuple(value.shape) if hasattr(value, "shape") else None)
-            for key, value in answer.items()
-        ]
-        return answer[heads[pick_head("The model", heads, name)].name]
-    if not isinstance(answer, tuple | list):
-        if name is not None:
-            raise InputError(
-                f"The output {name!r} was asked for, but this model has one output without a name: "
-                "leave it out."
-            )
-        return answer
-    heads = [
-        Head(str(place), tuple(value.shape) if hasattr(value, "shape") else None)
-        for place, value in enumerate(answer)
-    ]
-    return answer[pick_head("The model", heads, name or "0")]

@@ -4,7 +4,9 @@ The rest of the program computes and yields; only this package scales a map into
 it does, it shows the scale. One rule decides what is drawn pale everywhere: what chance alone
 could show (`estimators.significance`).
 
-- `plots`: matplotlib figures; `plot_explanation` is the one that shows findings with their tests.
+- `plots`: figures of maps and curves, by matplotlib.
+- `figure`: the figure of an explanation, which shows findings with their tests; `page` places its
+  parts, `shots` draws the repainted pictures.
 - `html`: the report of runs and what a notebook shows, from `templates/` (jinja2, always escaped).
 - `web_maps`: maps as the small binary format that the browser reads.
 - `run_folder`: the files of one run: run.npz, pictures, summary.json; resuming and checkpoints.

@@ -5,38 +5,56 @@ below it. All is placed in pixels of a page 1400 wide, so that nothing overlaps:
 and wrapped or cut before the figure is made.
 """
 
-import numpy as np
+from collections.abc import Sequence
+
 from matplotlib.figure import Figure
 
-from .._util.text import one_line
+from .._util.text import number, one_line
 from ..explanation import Explanation
+from ..interpretation.claims import join
 from ..interpretation.findings import Finding, Findings
-from ..maps import Maps
-from .page import MANY, MARGIN, SOFT, Layout, MapsRow, Page, Row, ShotsRow, Words, legend
-from .plots import (
-    MOST_SIDE,
+from .page import (
+    LEAD,
+    MARGIN,
+    SENTENCE,
+    SMALL,
+    SOFT,
+    TITLE,
+    Layout,
+    MapsRow,
+    Page,
+    Row,
+    ShotsRow,
+    Words,
+    letters_title,
 )
-from .shots import Shots, box_words, number
+from .plots import MOST_SIDE
+from .shots import Shots, box_words, patch_name, smallest_change
+
+MOST_LINES = 3  # of pictures, of findings with all their tests; the rest have one picture each
 
 
 def plot_explanation(explanation: Explanation, findings: Findings) -> Figure:
     """What the model says, where colors change that, and the pictures that were tested."""
     maps = explanation.maps(findings.target).tested().thinned(MOST_SIDE)
-    layout = Layout.of(maps)
+    layout, shots = Layout.of(maps), Shots(explanation, findings, maps)
     said = conclusion(findings)
     rows: list[Row] = [
-        Words(title(explanation, findings), 16, bold=True, most_lines=2),
-        *(Words(line, 11.5, most_lines=4) for line in said),
+        Words(title(explanation, findings), TITLE, bold=True, most_lines=2),
+        *(Words(line, LEAD, most_lines=4) for line in said),
         MapsRow(maps, findings),
     ]
-    shots = Shots(explanation, findings, maps)
+    tested: list[Finding] = []
+    n_lines = 0
     for finding in findings.described:
-        if finding.sentence and finding.sentence not in said:
-            rows.append(Words(finding.sentence, 10.5, most_lines=3, above=8))
-        rows.append(ShotsRow(caption_of(finding, shots), shots.tests(finding)))
-    rows += [ShotsRow(words, some) for words, some in shots.others()]
-    words = foot(explanation, findings, maps, len(findings) > MANY)
-    rows += [Words(line, 9, SOFT, most_lines=3) for line in words]
+        some = tests_of(finding, shots, finding.sentence in said)
+        n_lines += len(some[-1].rows(layout))
+        if tested and n_lines > MOST_LINES:
+            break
+        tested.append(finding)
+        rows += some
+    rows += other_tests(findings, [one for one in findings if one not in tested], shots)
+    rows += [Words(line, SMALL, SOFT) for line in foot(explanation, findings)]
     height = MARGIN + sum(row.height(layout) for row in rows) + MARGIN // 2
     page = Page(height)
     top: float = MARGIN
@@ -46,65 +64,89 @@ def plot_explanation(explanation: Explanation, findings: Findings) -> Figure:
     return page.figure
 
 
+def tests_of(finding: Finding, shots: Shots, said: bool) -> tuple[Words, Words, ShotsRow]:
+    """A finding and its control in words, and its tests as pictures."""
+    words = finding.sentence
+    if said or not words:
+        words = f"Test of {finding.letter}: all of it is painted, and the model is asked again."
+    control = finding.lines[-1] if finding.control and finding.lines else ""
+    before = shots.before_test(f"{finding.letter}, unpainted")
+    return (
+        Words(words, SENTENCE, above=8),
+        Words(control, SMALL, SOFT),
+        ShotsRow(before, [finding], shots.tests(finding)),
+    )
+
+
+def other_tests(findings: Findings, places: Sequence[Finding], shots: Shots) -> list[Row]:
+    """Places with one picture each, and the smallest change; or what was tested in vain."""
+    if shown := shots.others(places):
+        words = []
+        if (smallest := smallest_change(findings)) is not None:
+            boxes = [box_words(stroke.region) for stroke in smallest.repaint.strokes]
+            words.append(f"Smallest change of the answer that was found: {join(boxes, 'and')} "
+                         f"painted {patch_name(smallest)}.")  # fmt: skip
+        if places:
+            listed = "; ".join(f"{one.letter} ({box_words(one.region)}) {patch_name(one.trial)} "
+                               f"{shots.number(one.after)}" for one in places)  # fmt: skip
+            words.append(f"Other places that matter, each with one of its tests: {listed}.")
+        before = shots.before_test(letters_title(places))
+        return [
+            *(Words(line, SMALL, most_lines=8, above=8) for line in words),
+            ShotsRow(before, places, shown),
+        ]
+    if findings.findings or not (strongest := shots.strongest()):
+        return []
+    heading = f"The {len(strongest)} tests that changed the score most:"
+    if not any(one.change for one in strongest):
+        heading = f"{len(strongest)} of the tests; none changes the score:"
+    before = shots.before_test("unpainted")
+    return [Words(heading, SENTENCE, above=8), ShotsRow(before, (), strongest)]
+
+
 # ---- words
 
 
 def title(explanation: Explanation, findings: Findings) -> str:
     """What the model says, with the runner-up."""
     first = explanation.prediction
-    label, score = one_line(first.label), number(explanation, first.score)
+    label, score = one_line(first.label), number(first.score, explanation.kind)
     if first.runner_up is None:
         return f"{label}: {score}"
-    next_score = number(explanation, first.runner_up.score)
+    next_score = number(first.runner_up.score, explanation.kind)
     second = f"“{one_line(first.runner_up.label)}” {next_score}"
     says = f"The model says “{label}” ({score}; next: {second})"
     if first.is_undecided:
         says = f"The model is undecided: “{label}” {score}, next {second}"
     if findings.target == first.target:
         return says
-    own = number(explanation, float(explanation.untouched[findings.target]))
+    own = number(float(explanation.untouched[findings.target]), explanation.kind)
     return f"“{one_line(findings.label)}” scores {own}. {says}"
 
 
 def conclusion(findings: Findings) -> list[str]:
     """What is to be said first, and the first finding."""
     first = [one.sentence for one in findings.described[:1] if one.sentence]
-    if said := [*findings.opening, *first]:
+    said = [*findings.opening, *(first or findings.remarks)]
+    if said:
         return said
-    if findings.remarks:
-        return [*findings.remarks]
     if findings.trials:
         return [f"None of {len(findings.trials)} tests changed the score: no place was found."]
     return ["Not tested by repainting: the maps are averages over random paintings."]
 
 
-def caption_of(finding: Finding, shots: "Shots") -> list[str]:
-    lines = [
-        f"{finding.letter}: {finding.place}",
-        box_words(finding.region),
-        "",
-        "TEST: paint all of it and ask the model.",
-        "",
-        f"unpainted: {shots.number(finding.before)}",
-    ]
-    if finding.control:
-        lines += ["", f"control: {finding.control.verdict}"]
-    return lines
-
-
-def foot(explanation: Explanation, findings: Findings, maps: Maps, enlarged: bool) -> list[str]:
-    """Controls, how to read the maps, and what it cost."""
-    lines = []
-    for one in findings.described[:2]:
-        if one.control and one.control.trials:
-            scores = one.control.scores
-            worst, word = (min(scores), "lowest") if one.direction < 0 else (max(scores), "highest")
-            lines.append(
-                f"Control for {one.letter}: the same {one_line(one.fill.name)} patch in "
-                f"{len(scores)} other places leaves {number(explanation, float(np.median(scores)))}"
-                f" (median; {word} {number(explanation, worst)}): {one.control.verdict}."
-            )
-    tests = "Tests: ▼ lowers, ▲ raises, = keeps the score; thick frame: the answer changes."
-    lines += [] if enlarged else [legend(maps)]
-    assumed = [f"Note: {note}." for note in explanation.assumed]
-    return [*lines, f"{tests} Cost: {explanation.n_calls}.", *assumed]
+def foot(explanation: Explanation, findings: Findings) -> list[str]:
+    """Controls, how to read the tests, and what it cost."""
+    by_verdict: dict[str, list[str]] = {}
+    for one in findings.described:
+        if one.control:
+            by_verdict.setdefault(one.control.verdict, []).append(one.letter)
+    verdicts = [f"{join(letters, 'and')} {words}" for words, letters in by_verdict.items()]
+    control = "Controls (the same patch is painted in other places, too):"
+    lines = [f"{control} {'; '.join(verdicts)}."] if verdicts else []
+    tests = "Tests: ▼ lowers, ▲ raises, = keeps the score."
+    frames = (
+        "Frames: thick, the answer changes; medium, the score changes by 15% or more; thin, less."
+    )
+    lines += [f"{tests} {frames}", f"Cost: {explanation.n_calls}."]
+    return [*lines, *(f"Note: {note}." for note in explanation.assumed)]

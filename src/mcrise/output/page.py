@@ -13,11 +13,10 @@ from matplotlib.transforms import Bbox, TransformedBbox
 from numpy.typing import NDArray
 
 from .._util.text import one_line
-from ..images import downsampling_step
-from ..interpretation.findings import Finding, Findings, box_of
+from ..interpretation.findings import Finding, Findings
 from ..maps import Maps
 from .plots import (
-    MOST_SIDE,
+    LETTER,
     Scale,
     ShownFigure,
     drawn,
@@ -30,42 +29,64 @@ from .plots import (
     sample,
     scale_for,
 )
-from .shots import LOWERS, MOST_MAPS, RAISES, Shot, box_words, patch_name, pictured, shown_maps
+from .shots import LOWERS, RAISES, Shot, shown_maps
 
 WIDTH, MARGIN, GAP = 1400, 28, 16  # pixels, of which an inch has 100
 DPI = 100
-MOST_PITCH, MOST_HIGH = 196, 240  # of a picture with the gap after it, and of a picture
-LEAST_HIGH = 84  # of a row of maps, for the words at the color scale
-MANY = 4  # findings: with more of them, the image is drawn larger
+MOST_HIGH = 220  # pixels, of a picture
+LEAST_HIGH = 96  # pixels, of the color scale, for the words beside it
+MANY = 6  # places that are only listed: with more of them, their image is enlarged too
+# Points. The smallest is still read when the page is shown 900 pixels wide.
+TITLE, LEAD, SENTENCE, LABEL, SMALL = 17.0, 13.0, 12.0, 11.0, 10.0
+MOST_ROWS = 3  # of pictures that belong together
 LINE = 1.75  # pixels from line to line, for each point of a font
 ASCENT = 1.25  # pixels from the top of a line to its baseline, for each point
-INK, SOFT = "black", "#555555"
-WHERE = "WHERE a small patch", "changes the score", "(average over random", "paintings)"
-SIGNS = {-1: "▼", 0: "=", 1: "▲"}
+ABOVE, BELOW = 26, 6  # pixels, of a picture: its title, and what is left free
+INK, SOFT = "black", "#444444"
+SIGNS = {-1: "▼ ", 0: "= ", 1: "▲ "}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns of the page: the image, a text or the average color, the colors, and the rest."""
+    """Columns of the page: the unpainted image, its average color, the colors, and one more."""
 
     n_columns: int
-    pitch: float
     wide: float  # of a picture
     high: float
 
+    @property
+    def n_enlarged(self) -> int:
+        """Columns of an enlarged image."""
+        return 2 if self.n_columns == 8 else 1
+
     @classmethod
     def of(cls, maps: Maps) -> "Layout":
-        n_columns = min(len(maps.values), MOST_MAPS) + 3
-        pitch = min((WIDTH - 2 * MARGIN) / n_columns, MOST_PITCH)
         rows, columns = maps.image.shape[:2]
-        enlarged = min((pitch - GAP) / columns, MOST_HIGH / rows)
-        return cls(n_columns, pitch, enlarged * columns, enlarged * rows)
+        stretch = columns / rows
+        n_columns = 8 if stretch <= 1.6 else 6 if stretch <= 3 else 4
+        room = (WIDTH - 2 * MARGIN) / n_columns - GAP
+        by = min(room / columns, MOST_HIGH / rows)
+        return cls(n_columns, by * columns, by * rows)
+
+    @property
+    def pitch(self) -> float:
+        """From column to column."""
+        return (WIDTH - 2 * MARGIN) / self.n_columns
 
     def left(self, column: int) -> float:
         return MARGIN + column * self.pitch
 
+    def middle(self, column: int) -> float:
+        return self.left(column) + (self.pitch - GAP) / 2
+
     def left_of_picture(self, column: int) -> float:
         return self.left(column) + (self.pitch - GAP - self.wide) / 2
+
+    def size_over(self, n_columns: int, most_high: float) -> tuple[float, float]:
+        """How wide and high a picture is that takes several columns and is at most so high."""
+        room = n_columns * self.pitch - GAP
+        by = max(min(room / self.wide, most_high / self.high), 1) if n_columns > 1 else 1
+        return by * self.wide, by * self.high
 
 
 class Page:
@@ -76,11 +97,13 @@ class Page:
         self.figure = ShownFigure(figsize=(WIDTH / DPI, height / DPI), dpi=DPI, facecolor="white")
         FigureCanvasAgg(self.figure)  # draws without a screen
 
-    def axes(self, left: float, top: float, wide: float, high: float) -> Axes:
+    def axes(self, left: float, top: float, wide: float, high: float, pixels: Any) -> Axes:
+        """A picture that is drawn on."""
         bottom = self.height - top - high
         box = left / WIDTH, bottom / self.height, wide / WIDTH, high / self.height
         axes = self.figure.add_axes(box)
         axes.axis("off")
+        axes.imshow(pixels, aspect="auto")
         return axes
 
     def picture(
@@ -110,6 +133,22 @@ class Page:
             )
         )  # fmt: skip
 
+    def image_of_places(
+        self, left: float, top: float, size: tuple[float, float], pixels: NDArray[Any],
+        places: Sequence[Finding],
+    ) -> None:  # fmt: skip
+        """The image with outlines and letters; a place that is only listed has a dashed outline."""
+        axes = self.axes(left, top, *size, pixels)
+        for one in reversed(places):
+            outline_region(axes, one.region, ink_of(one), dashed=not one.described)
+        spots = place_letters([one.region for one in places], pixels.shape, size[0])
+        for one, (row, column) in zip(places, spots, strict=True):
+            axes.text(
+                column, row, one.letter, color="white", ha="center", va="center_baseline",
+                fontsize=9 if len(one.letter) == 1 else 7, fontweight="bold", parse_math=False,
+                bbox={"boxstyle": "circle,pad=0.15", "facecolor": ink_of(one), "ec": "white"},
+            )  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Words:
@@ -131,233 +170,200 @@ class Words:
 
     def draw(self, page: Page, layout: Layout, top: float) -> None:
         for n, line in enumerate(self.lines()):
-            page.write(
-                MARGIN,
-                top + self.above + n * LINE * self.size,
-                line,
-                self.size,
-                self.color,
-                self.bold,
-            )
+            place = top + self.above + n * LINE * self.size
+            page.write(MARGIN, place, line, self.size, self.color, self.bold)
 
 
 @dataclass(frozen=True, eq=False)
 class MapsRow:
-    """The image with its findings, and the maps."""
+    """The image with the places that are tested below, the maps, and how to read them."""
 
     maps: Maps
     findings: Findings
 
-    @property
-    def enlarged(self) -> bool:
-        """Whether the image has so many letters that it takes two columns."""
-        return len(self.findings) > MANY
+    def shown(self, layout: Layout) -> list[list[int]]:
+        """The maps, line by line."""
+        maps, each = shown_maps(self.maps), layout.n_columns - layout.n_enlarged - 1
+        return [maps[n : n + each] for n in range(0, len(maps), each)]
 
-    def image_size(self, layout: Layout) -> tuple[float, float]:
-        """How wide and high the image is."""
-        if not self.enlarged:
-            return layout.wide, layout.high
-        rows, columns = self.maps.image.shape[:2]
-        by = min((2 * layout.pitch - GAP) / columns, 1.6 * MOST_HIGH / rows)
-        return by * columns, by * rows
+    def beside(self, layout: Layout) -> bool:
+        """Whether there is room for the words right of few maps."""
+        return len(shown_maps(self.maps)) <= layout.n_columns - layout.n_enlarged - 4
+
+    def high(self, layout: Layout) -> float:
+        """Of a line of maps with its titles."""
+        return ABOVE + 12 + max(layout.high, LEAST_HIGH)
+
+    def words(self, layout: Layout) -> list[str]:
+        left = self.left_of_words(layout)
+        lines = [wrapped(words, WIDTH - MARGIN - left, SMALL, 9) for words in self.legend()]
+        return [line for some in lines for line in some]
+
+    def left_of_words(self, layout: Layout) -> float:
+        n_maps = len(shown_maps(self.maps)) if self.beside(layout) else -1
+        return layout.left(layout.n_enlarged + n_maps + 1)
+
+    def legend(self) -> list[str]:
+        """How to read the maps and the outlines, and what was not tested."""
+        maps = "Maps: WHERE a small patch changes the score (average over random paintings)."
+        if chance := self.maps.faint:
+            maps += f" {chance.replace('Pale', 'Striped', 1)} Plain gray: no visible effect."
+        out = [maps]
+        if self.findings.described:
+            out.append("Outlines: purple where painting lowers the score, orange where it raises "
+                       "it. The pictures below test each of them.")  # fmt: skip
+        return [*out, *filter(None, [one_line(self.findings.closing)])]
+
+    def size(self, layout: Layout) -> tuple[float, float]:
+        """How wide and high the image is: as high as what is beside it."""
+        return layout.size_over(layout.n_enlarged, self.height(layout) - ABOVE - 12 - 16)
 
     def height(self, layout: Layout) -> float:
-        image = self.image_size(layout)[1]
-        below = max(layout.high, LEAST_HIGH) + 4 * LINE * 9 + 16 if self.enlarged else 0
-        return 10 + 26 + max(image, below, LEAST_HIGH) + 18
+        words = LINE * SMALL * len(self.words(layout)) + 8
+        maps = len(self.shown(layout)) * self.high(layout)
+        return (max(maps, ABOVE + words) if self.beside(layout) else maps + words) + 16
 
     def draw(self, page: Page, layout: Layout, top: float) -> None:
-        maps, findings = self.maps, self.findings
-        scale, top = scale_for([maps]), top + 10 + 26
+        scale = scale_for([self.maps])
         self.draw_image(page, layout, top)
-        shown = shown_maps(maps)
-        for column, k in enumerate(shown, start=2):
-            left = layout.left_of_picture(column)
-            axis = self.panel(page, left, top, (layout.wide, layout.high), drawn(maps, k, scale))
-            hatch_chance(axis, maps, k, scale)
-            for one in findings.described:
-                outline_region(axis, one.region, INK)
-                draw_small_letter(axis, one)
-            middle = layout.left(column) + (layout.pitch - GAP) / 2
-            words = cut(patch_title(maps, k), layout.pitch - 6, 9)
-            page.write(middle, top - 28, words, 9, align="center")
-            self.swatch(page, layout, column, top, k)
-        self.scale(page, layout, 2 + len(shown), top, scale)
-        if self.enlarged:
-            below, left = top + max(layout.high, LEAST_HIGH) + 12, layout.left(2)
-            room = WIDTH - MARGIN - left
-            lines = [f"{' '.join(WHERE)}.", *wrapped(legend(maps), room, 9, 3)]
-            for n, line in enumerate(lines):
-                page.write(left, below + n * LINE * 9, line, 9, SOFT if n else INK)
-            below += (len(lines) + 0.5) * LINE * 9
-            self.list_places(page, left, below, top + self.image_size(layout)[1] - below)
-            return
-        middle = layout.left(1) + (layout.pitch - GAP) / 2
-        size = min(9.5, 0.062 * (layout.pitch - GAP))
-        first = top + max(layout.high - len(WHERE) * LINE * size, 0) / 2
-        for n, line in enumerate(WHERE):
-            page.write(middle, first + n * LINE * size, line, size, align="center")
-
-    def list_places(self, page: Page, left: float, top: float, high: float) -> None:
-        """Where the other places are, in two columns, as far as there is room."""
-        listed, n_lines = self.findings.listed, int(high / (LINE * 9))
-        each = (WIDTH - MARGIN - left) / 2
-        for n, one in enumerate(listed[: 2 * max(n_lines - 1, 0)]):
-            if n == 0:
-                page.write(left, top, "Other places:", 9)
-            words = (
-                f"{one.letter}: {box_words(one.region)}, {patch_name(one.trial)} {one.after:.2f}"
-            )
-            row, column = n // 2 + 1, n % 2
-            words = cut(words, each - GAP, 9)
-            page.write(left + column * each, top + row * LINE * 9, words, 9, SOFT)
+        below = top
+        for line in self.shown(layout):
+            for column, k in enumerate(line, start=layout.n_enlarged):
+                self.draw_map(page, layout, column, below, k, scale)
+            below += self.high(layout)
+        self.draw_scale(page, layout, layout.n_enlarged + len(self.shown(layout)[0]), top, scale)
+        first = top + ABOVE if self.beside(layout) else below + 8
+        for n, words in enumerate(self.words(layout)):
+            page.write(self.left_of_words(layout), first + n * LINE * SMALL, words, SMALL, SOFT)
 
     def draw_image(self, page: Page, layout: Layout, top: float) -> None:
-        """The image; places without a picture below have one outline together and no letter."""
-        findings, (wide, high) = self.findings, self.image_size(layout)
-        room = (2 if self.enlarged else 1) * layout.pitch - GAP
-        left = MARGIN + (room - wide) / 2
-        axis = self.panel(page, left, top, (wide, high), self.maps.image)
-        lettered = [*findings.described, *pictured(findings)]
-        for way, color in ((-1, LOWERS), (1, RAISES)):
-            rest = [one.region for one in findings
-                    if one not in lettered and one.direction == way]  # fmt: skip
-            if rest:
-                outline_region(axis, np.logical_or.reduce(rest), color, dashed=True)
-        for one in reversed(lettered):
-            color = RAISES if one.direction > 0 else LOWERS
-            outline_region(axis, one.region, color, dashed=not one.described)
-        spots = place_letters([one.region for one in lettered], self.maps.image.shape, wide)
-        for one, (row, column) in zip(lettered, spots, strict=True):
-            draw_letter(axis, one, row, column)
-        page.write(MARGIN + room / 2, top - 28, letters_title(findings), 9, align="center")
+        places, size = self.findings.described, self.size(layout)
+        room = layout.n_enlarged * layout.pitch - GAP
+        left = MARGIN + (room - size[0]) / 2
+        page.image_of_places(left, top + ABOVE + 12, size, self.maps.image, places)
+        page.write(MARGIN + room / 2, top, letters_title(places), LABEL, align="center")
 
-    def panel(
-        self, page: Page, left: float, top: float, size: tuple[float, float], pixels: Any
-    ) -> Axes:
-        axis = page.axes(left, top, *size)
-        axis.imshow(pixels, aspect="auto")
-        return axis
+    def draw_map(
+        self, page: Page, layout: Layout, column: int, top: float, k: int, scale: Scale
+    ) -> None:
+        maps, left = self.maps, layout.left_of_picture(column)
+        words = cut(patch_title(maps, k), layout.pitch - 6, LABEL)
+        page.write(layout.middle(column), top, words, LABEL, align="center")
+        if maps.fills:
+            colors = sample(maps.fills[k], maps.image)
+            page.picture(left, top + ABOVE, layout.wide, 7, colors)
+        size = layout.wide, layout.high
+        axes = page.axes(left, top + ABOVE + 12, *size, drawn(maps, k, scale))
+        hatch_chance(axes, maps, k, scale)
+        places = self.findings.described
+        spots = place_letters([one.region for one in places], maps.image.shape, layout.wide)
+        for one, (row, column_of_letter) in zip(places, spots, strict=True):
+            outline_region(axes, one.region, INK, thin=True)
+            axes.text(
+                column_of_letter, row, one.letter, fontsize=8, fontweight="bold", ha="center",
+                va="center_baseline", parse_math=False,
+                bbox={"boxstyle": "square,pad=0.1", "fc": "white", "ec": "none"},
+            )  # fmt: skip
 
-    def swatch(self, page: Page, layout: Layout, column: int, top: float, k: int) -> None:
-        if not self.maps.fills:
-            return
-        colors = sample(self.maps.fills[k], self.maps.image)
-        page.picture(layout.left_of_picture(column), top - 9, layout.wide, 6, colors)
-
-    def scale(self, page: Page, layout: Layout, column: int, top: float, scale: Scale) -> None:
+    def draw_scale(self, page: Page, layout: Layout, column: int, top: float, scale: Scale) -> None:
         """The color scale, with what its ends mean."""
-        left = layout.left(column) + 4
+        left, top = layout.left(column) + 4, top + ABOVE + 12
         high = max(layout.high, LEAST_HIGH)
         values = np.linspace(scale.high, scale.low, 128, dtype=np.float32)[:, None]
         page.picture(left, top, 14, high, scale.colors(values))
-        right = left + 20
-        page.write(right, top - 2, signed(scale.high), 9, RAISES, bold=True)
-        page.write(right, top + 13, "raises", 9, RAISES, bold=True)
-        page.write(right, top + high / 2 - 7, "0", 9)
-        page.write(right, top + high - 30, "lowers", 9, LOWERS, bold=True)
-        page.write(right, top + high - 15, signed(scale.low), 9, LOWERS, bold=True)
+        right = left + 22
+        page.write(right, top - 3, signed(scale.high), LABEL, RAISES, bold=True)
+        page.write(right, top + 15, "raises", LABEL, RAISES, bold=True)
+        page.write(right, top + high / 2 - 9, "0", LABEL)
+        page.write(right, top + high - 35, "lowers", LABEL, LOWERS, bold=True)
+        page.write(right, top + high - 17, signed(scale.low), LABEL, LOWERS, bold=True)
 
 
 @dataclass(frozen=True, eq=False)
 class ShotsRow:
-    """Repainted pictures with the score and the answer below each."""
+    """The unpainted image, and repainted pictures with the score and the answer below each."""
 
-    caption: Sequence[str]
+    before: Shot
+    places: Sequence[Finding]  # that are outlined in it
     shots: Sequence[Shot | None]
 
+    def n_first(self, layout: Layout) -> int:
+        """Columns of the unpainted image."""
+        return layout.n_enlarged if len(self.places) > MANY else 1
+
     def rows(self, layout: Layout) -> list[Sequence[Shot | None]]:
-        each = max(int((WIDTH - 2 * MARGIN) / layout.pitch), 2) - 1
-        return [self.shots[n : n + each] for n in range(0, len(self.shots), each)]
+        each = layout.n_columns - self.n_first(layout)
+        lines = [self.shots[n : n + each] for n in range(0, len(self.shots), each)]
+        return lines[:MOST_ROWS]
 
-    def words(self, layout: Layout) -> list[tuple[str, bool]]:
-        lines = []
-        for n, line in enumerate(self.caption):
-            if not line and layout.high < 130:
-                continue
-            bold = n == 0
-            width = layout.pitch - GAP
-            lines += [(one, bold) for one in wrapped(one_line(line), width, 9, 4, bold)]
-        return lines
+    def height_of_row(self, layout: Layout, row: Sequence[Shot | None], high: float = 0) -> float:
+        n_lines = max(len(answer_lines(shot, layout)) for shot in row if shot is not None)
+        return ABOVE + (high or layout.high) + BELOW + 26 + LINE * SMALL * n_lines + 10
 
-    def height_of_row(self, layout: Layout) -> float:
-        return 24 + layout.high + 44 + 12
+    def size(self, layout: Layout) -> tuple[float, float]:
+        """How wide and high the unpainted image is."""
+        return layout.size_over(self.n_first(layout), 1.5 * MOST_HIGH)
 
     def height(self, layout: Layout) -> float:
-        pictures = len(self.rows(layout)) * self.height_of_row(layout)
-        return max(pictures, 24 + LINE * 9 * len(self.words(layout)) + 12)
+        pictures = sum(self.height_of_row(layout, row) for row in self.rows(layout))
+        first = self.height_of_row(layout, [self.before], self.size(layout)[1])
+        return max(first, pictures)
 
     def draw(self, page: Page, layout: Layout, top: float) -> None:
-        for n, (line, bold) in enumerate(self.words(layout)):
-            page.write(MARGIN, top + 22 + n * LINE * 9, line, 9, bold=bold)
+        n_first = self.n_first(layout)
+        size, room = self.size(layout), n_first * layout.pitch - GAP
+        left = MARGIN + (room - size[0]) / 2
+        places = self.places[: int(size[0] * size[1] / (3 * LETTER) ** 2)]  # that can be read
+        page.image_of_places(left, top + ABOVE, size, self.before.pixels, places)
+        self.write_around(page, layout, MARGIN + room / 2, top, self.before, size[1])
         for row in self.rows(layout):
-            for column, shot in enumerate(row, start=1):
-                if shot is not None:
-                    self.draw_shot(page, layout, column, top + 24, shot)
-            top += self.height_of_row(layout)
+            for column, shot in enumerate(row, start=n_first):
+                if shot is None:
+                    continue
+                frame = 4.0 if shot.decides else 2.0 if shot.large else 1.0
+                left, size = layout.left_of_picture(column), (layout.wide, layout.high)
+                page.picture(left, top + ABOVE, *size, shot.pixels, shot.color, frame)
+                self.write_around(page, layout, layout.middle(column), top, shot, layout.high)
+            top += self.height_of_row(layout, row)
 
-    def draw_shot(self, page: Page, layout: Layout, column: int, top: float, shot: Shot) -> None:
-        frame = 4.0 if shot.decides else 2.0 if shot.large else 1.0
-        left = layout.left_of_picture(column)
-        page.picture(left, top, layout.wide, layout.high, shot.pixels, shot.color, frame)
-        middle = layout.left(column) + (layout.pitch - GAP) / 2
-        width = layout.pitch - 6
-        page.write(middle, top - 20, cut(shot.title, width, 9), 9, align="center")
-        below = top + layout.high + 6
-        page.write(
-            middle, below, f"{SIGNS[shot.change]} {shot.score}", 12.5, shot.color, True, "center"
-        )
-        answer = cut(shot.answer, width, 8.5, shot.decides)
-        page.write(
-            middle, below + 21, answer, 8.5, INK if shot.decides else SOFT, shot.decides, "center"
-        )
+    def write_around(
+        self, page: Page, layout: Layout, middle: float, top: float, shot: Shot, high: float
+    ) -> None:
+        """The title above a picture; the score and the answer below it."""
+        page.write(middle, top, cut(shot.title, layout.pitch - 6, LABEL), LABEL, align="center")
+        below = top + ABOVE + high + BELOW
+        sign = "" if shot is self.before else SIGNS[shot.change]
+        page.write(middle, below, f"{sign}{shot.score}", 14, shot.color, True, "center")
+        for n, line in enumerate(answer_lines(shot, layout)):
+            ink = INK if shot.decides else SOFT
+            place = below + 26 + n * LINE * SMALL
+            page.write(middle, place, line, SMALL, ink, shot.decides, "center")
 
 
 Row = Words | MapsRow | ShotsRow
 
 
-def legend(maps: Maps) -> str:
-    """How to read the maps and the outlines."""
-    chance = maps.faint.removesuffix(".").replace("Pale", "Pale, striped", 1)
-    return (
-        f"Maps: {sentence_start(chance)}; plain gray areas have no visible effect. "
-        "Outlines: purple where painting lowers the score, orange where it raises it; "
-        "dashed: other places. Letters on the maps: the places that are tested below."
-    )
-
-
-def sentence_start(words: str) -> str:
-    return words[:1].lower() + words[1:]
+def answer_lines(shot: Shot, layout: Layout) -> list[str]:
+    """What the model says, in a line or two that fit into a column."""
+    if not shot.answer:
+        return []
+    return wrapped(shot.answer, layout.pitch - 8, SMALL, 2, shot.decides)
 
 
 def signed(value: float) -> str:
     return f"{value:+.2g}".replace("-", "−")
 
 
-def letters_title(findings: Findings) -> str:
-    letters = [one.letter for one in findings]
-    if not letters:
+def letters_title(places: Sequence[Finding]) -> str:
+    """`places A–C`."""
+    if not places:
         return "image"
-    return f"region {letters[0]}" if len(letters) == 1 else f"regions {letters[0]}–{letters[-1]}"
+    letters = list(dict.fromkeys([places[0].letter, places[-1].letter]))
+    return f"place{'s' if len(letters) > 1 else ''} {'–'.join(letters)}"
 
 
-def draw_letter(axis: Axes, finding: Finding, row: float, column: float) -> None:
-    color = RAISES if finding.direction > 0 else LOWERS
-    axis.text(
-        column, row, finding.letter, color="white", ha="center", va="center",
-        fontsize=9 if finding.described else 7, fontweight="bold", parse_math=False,
-        bbox={"boxstyle": "circle,pad=0.15", "facecolor": color, "edgecolor": "white"},
-    )  # fmt: skip
-
-
-def draw_small_letter(axis: Axes, finding: Finding) -> None:
-    """In the upper left corner of a place on a map."""
-    every = downsampling_step(finding.region.shape, MOST_SIDE)
-    top, left, _, _ = (edge / every for edge in box_of(finding.region))
-    axis.text(
-        left, top, finding.letter, fontsize=6, fontweight="bold", ha="left", va="top",
-        parse_math=False, bbox={"boxstyle": "square,pad=0.1", "fc": "white", "ec": "none"},
-    )  # fmt: skip
+def ink_of(finding: Finding) -> str:
+    return RAISES if finding.direction > 0 else LOWERS
 
 
 # ---- texts that fit

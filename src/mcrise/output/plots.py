@@ -20,6 +20,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Line
 from matplotlib.text import Text
 from numpy.typing import NDArray
+from scipy.ndimage import binary_erosion
 
 from .._util.files import write_atomically
 from .._util.text import one_line, visible
@@ -240,44 +241,43 @@ def _fit_to_image(axis: Axes) -> None:
     axis.set_ylim(rows - 0.5, -0.5)
 
 
-def outline_region(axis: Axes, region: NDArray[np.bool_], color: Any, dashed: bool = False) -> None:
+def outline_region(
+    axis: Axes, region: NDArray[np.bool_], color: Any, dashed: bool = False, thin: bool = False
+) -> None:
     """Draw around a region (H, W), on white so that it is seen on any picture."""
     fewer = touched_blocks(region, downsampling_step(region.shape, MOST_SIDE))
     framed = np.pad(fewer.astype(float), 1)  # closes outlines that run into the border
     rows, columns = (np.arange(n) - 1 for n in framed.shape)
     lines: Any = contour_generator(columns, rows, framed).lines(0.5)
     around = Line.make_compound_path(*(Line(one) for one in lines))
-    thin, style = (0.6, "dashed") if dashed else (1.0, "solid")
+    style, by = "dashed" if dashed else "solid", 0.6 if dashed or thin else 1.0
     for ink, width, dashes in (("white", 2.4, "solid"), (color, 1.4, style)):
         axis.add_artist(  # which measures nothing, as add_patch does
-            PathPatch(around, fill=False, ec=ink, lw=width * thin, ls=dashes, snap=False)
+            PathPatch(around, fill=False, ec=ink, lw=width * by, ls=dashes, snap=False)
         )
 
 
 def place_letters(
     regions: Sequence[NDArray[np.bool_]], size: tuple[int, ...], wide: float
 ) -> list[tuple[float, float]]:
-    """Where the letters of regions go, as row and column: in each, and away from each other.
+    """Where the letters of regions go, as row and column: on the outline of each, and apart.
 
-    `wide` is the width of the picture in pixels of the figure.
+    The upper left end of an outline is taken where no other letter is near. `wide` is the width of
+    the picture in pixels of the figure.
     """
+    room = LETTER * size[1] / wide  # a letter's width in pixels of the picture
+    low, high = room / 2, np.maximum(np.array(size[:2]) - room / 2, room / 2)
     spots: list[tuple[float, float]] = []
     for region in regions:
-        every = downsampling_step(region.shape, MOST_SIDE)
-        pixels = np.argwhere(touched_blocks(region, every)).astype(float)
-        pixels = pixels[:: max(len(pixels) // 2000, 1)]
-        off_middle = np.hypot(*(pixels - pixels.mean(axis=0)).T)
-        room = LETTER * size[1] / wide  # a letter's width in pixels of the picture
+        fewer = touched_blocks(region, downsampling_step(region.shape, MOST_SIDE))
+        pixels = np.clip(np.argwhere(fewer & ~binary_erosion(fewer)).astype(float), low, high)
         nearest = np.full(len(pixels), np.inf)
         for spot in spots:
             nearest = np.minimum(nearest, np.hypot(*(pixels - spot).T))
-        best = (off_middle + 1e6 * np.maximum(room - nearest, 0)).argmin()
+        from_corner = pixels.sum(axis=1)
+        best = (from_corner + 1e6 * np.maximum(room - nearest, 0)).argmin()
         row, column = pixels[best].tolist()
-        half = room / 2
-        spots.append(
-            (float(np.clip(row, half, max(size[0] - half, half))),
-             float(np.clip(column, half, max(size[1] - half, half))))
-        )  # fmt: skip
+        spots.append((row, column))
     return spots
 
 

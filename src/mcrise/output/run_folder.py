@@ -87,13 +87,15 @@ class Summary:
     def lines(self) -> list[str]:
         """To print."""
         lines = [f"{self.prediction}."]
-        if self.stop_reason:
+        reached = self.stop_reason.startswith("stopped at")  # then the lines below say the rest
+        if self.stop_reason and not reached:
             lines.append(self.stop_reason.capitalize() + ".")
         for maps in self.maps:
             error = maps.relative_error
             quality = "not above noise" if error is None else f"relative error {error:.2f}"
             lines.append(
-                f"{maps.label}: {self.n_masks:,} masks, {maps.estimator} estimator, {quality}"
+                f"Map of {maps.label!r}: {self.n_masks:,} masks, {maps.estimator} estimator, "
+                f"{quality}{' (goal reached)' if reached else ''}."
             )
             lines += [f"Note: {note}." for note in maps.notes]
         return lines + [f"Note: {note}." for note in self.notes]

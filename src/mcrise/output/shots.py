@@ -1,16 +1,17 @@
 """Shots: repainted pictures that were shown to the model, with the score and the answer."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.text import one_line
+from .._util.text import number, one_line
 from ..explanation import Explanation
 from ..images import downsample, downsampling_step
 from ..interpretation.findings import Finding, Findings, Trial, box_of
+from ..interpretation.inquiry import merge_takes
 from ..interpretation.scale import scale_of
 from ..maps import Maps
 from .plots import (
@@ -18,7 +19,7 @@ from .plots import (
 )
 
 MOST_MAPS = 8
-MOST_LISTED = 7  # other places that are shown as pictures
+MOST_LISTED = 12  # other places that are shown as pictures
 LOWERS, RAISES, KEEPS = "#5e3c99", "#b35806", "#777777"  # as in the maps, and neither
 
 
@@ -39,10 +40,6 @@ class Shot:
         return {-1: LOWERS, 0: KEEPS, 1: RAISES}[self.change]
 
 
-def number(explanation: Explanation, score: float) -> str:
-    return f"{score:.2f}" if explanation.kind != "any" else f"{score:.3g}"
-
-
 @dataclass(frozen=True)
 class Shots:
     """Makes pictures of trials."""
@@ -56,7 +53,7 @@ class Shots:
         return float(self.explanation.untouched[self.findings.target])
 
     def number(self, score: float) -> str:
-        return number(self.explanation, score)
+        return number(score, self.explanation.kind)
 
     def score(self, trial: Trial) -> float:
         return float(trial.scores[self.findings.target])
@@ -70,7 +67,7 @@ class Shots:
         large = scale.falls(score) or scale.rises(score)
         says = int(trial.scores.argmax())
         decides = says != int(explanation.untouched.argmax())
-        answer = f"says “{one_line(explanation.label(says))}”" if explanation.n_classes > 1 else ""
+        answer = answer_of(explanation, says)
         return Shot(title, pixels, change, large, self.number(score), answer, decides)
 
     def tests(self, finding: Finding) -> list[Shot | None]:
@@ -95,6 +92,8 @@ class Shots:
             roles = {"gray": "gray, as bright", **roles}
         for role, title in roles.items():
             asked = [trial for trial in finding.tests if trial.role == role]
+            if role == "gray" and asked and not finding.claim("brightness"):
+                return self.shot(asked[0], title)  # as bright as what is there; then of the colors
             if asked:
                 asked.sort(key=lambda trial: finding.direction * self.score(trial))
                 n = len(asked) // 2 if role == "shuffle" else -1
@@ -105,38 +104,34 @@ class Shots:
         trial = next((trial for trial in asked if trial.role == role), None)
         return self.shot(trial, title) if trial else None
 
-    def others(self) -> Iterable[tuple[list[str], list[Shot | None]]]:
-        """Rows of places that are only listed, the smallest repaint, or what was tried."""
-        findings = self.findings
-        shown: list[Shot | None] = []
-        words = ["Other places", "", "painted in the color that changes most"]
-        if (smallest := smallest_change(findings)) is not None:
-            shown.append(self.shot(smallest, "smallest change"))
-            boxes = [box_words(stroke.region) for stroke in smallest.repaint.strokes]
-            words = ["Smallest change", "of the answer that was found:", *boxes]
-            if findings.listed:
-                words += ["", "and other places"]
-        listed, n_shown = findings.listed, len(pictured(findings))
-        shown += [
+    def before_test(self, title: str) -> Shot:
+        """The image as it is."""
+        explanation, score = self.explanation, self.number(self.before)
+        answer = answer_of(explanation, int(explanation.untouched.argmax()))
+        return Shot(title, self.maps.image, 0, False, score, answer, False)
+
+    def others(self, places: Sequence[Finding]) -> list[Shot]:
+        """The smallest change of the answer, and places with one picture each."""
+        smallest = smallest_change(self.findings)
+        shown = [] if smallest is None else [self.shot(smallest, "smallest change")]
+        return shown + [
             self.shot(one.trial, f"{one.letter}: {patch_name(one.trial)}")
-            for one in listed[:n_shown]
+            for one in places[: MOST_LISTED - len(shown)]
         ]
-        if len(listed) > n_shown:
-            words += ["", f"and {len(listed) - n_shown} more, outlined in the image"]
-        if shown:
-            yield words, shown
-        elif not findings.findings and findings.trials:
-            distinct = {
-                one.repaint.digest: one for one in findings.trials if one.role != "untouched"
-            }
-            strongest = sorted(
-                distinct.values(), key=lambda one: -abs(self.score(one) - self.before)
-            )
-            yield (
-                ["TEST: the strongest", f"of {len(findings.trials)} tests", "",
-                 f"unpainted: {self.number(self.before)}"],
-                [self.shot(trial, patch_name(trial)) for trial in strongest[:5]],
-            )  # fmt: skip
+
+    def strongest(self) -> list[Shot]:
+        """The tests that changed the score most, each picture once."""
+        trials = merge_takes(one for one in self.findings.trials if one.repaint.strokes)
+        if self.explanation.nondeterminism:  # a single answer may change by itself
+            trials = [one for one in trials if one.repeats is not None]
+        distinct = {one.repaint.digest: one for one in trials}.values()
+        ordered = sorted(distinct, key=lambda one: -abs(self.score(one) - self.before))
+        return [self.shot(trial, patch_name(trial)) for trial in ordered[:6]]
+
+
+def answer_of(explanation: Explanation, says: int) -> str:
+    """What the model says; nothing where there is one score only."""
+    return f"says “{one_line(explanation.label(says))}”" if explanation.n_classes > 1 else ""
 
 
 def smallest_change(findings: Findings) -> Trial | None:
@@ -149,17 +144,12 @@ def smallest_change(findings: Findings) -> Trial | None:
     return trial
 
 
-def pictured(findings: Findings) -> tuple[Finding, ...]:
-    """The places that are only listed and have a picture: as many as fit in a row."""
-    return findings.listed[: MOST_LISTED - (smallest_change(findings) is not None)]
-
-
 def box_words(region: NDArray[np.bool_]) -> str:
     top, left, bottom, right = box_of(region)
     return f"rows {top}–{bottom}, columns {left}–{right}"
 
 
-COLOR_ROLES = ("search", "smaller", "finding", "color", "counterfactual")
+COLOR_ROLES = ("search", "smaller", "recolored", "finding", "color", "counterfactual")
 
 
 def patch_name(trial: Trial) -> str:

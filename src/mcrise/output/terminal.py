@@ -49,12 +49,12 @@ def print_lines(lines: Iterable[str], fills: Sequence[Fill] = ()) -> None:
 def with_swatches(line: str, fills: Sequence[Fill]) -> Text:
     """A line in which the names of colors have swatches."""
     names = [re.escape(fill.name) for fill in fills if isinstance(fill, Solid)]
-    colors = {fill.name: fill.rgb for fill in fills if isinstance(fill, Solid)}
+    colors = {fill.name.lower(): fill.rgb for fill in fills if isinstance(fill, Solid)}
     words = "|".join([r"#[0-9a-f]{6}\b", *(rf"\b{name}\b" for name in names)])
     out, end = Text(), 0
-    for found in re.finditer(f"{QUOTED}|(?P<color>{words})", line):
+    for found in re.finditer(f"{QUOTED}|(?P<color>{words})", line, re.IGNORECASE):
         name = found["color"]
-        rgb = name and (colors.get(name) or rgb_of(name))
+        rgb = name and (colors.get(name.lower()) or rgb_of(name))
         if rgb:
             out.append(line[end : found.start()])
             out.append(SWATCH, style="rgb({},{},{})".format(*rgb))

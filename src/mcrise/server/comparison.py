@@ -54,9 +54,16 @@ def frame_text(view: View) -> str:
 
 
 def described(
-    one: Maps, other: Maps, difference: Maps, chance: NullThreshold | None
+    one: Maps,
+    other: Maps,
+    difference: Maps,
+    chance: NullThreshold | None,
+    names: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The map that differs most, and a sentence about its strongest place."""
+    """The map that differs most, and a sentence about its strongest place.
+
+    `names` are what A and B are called, if they differ in something else than their class.
+    """
     strength = np.abs(difference.values if chance is None else chance.values)
     k, row, column = np.unravel_index(int(strength.argmax()), strength.shape)
     name = difference.names[k]
@@ -71,13 +78,13 @@ def described(
     rows, columns = difference.values.shape[1:]
     place = NINTHS[3 * (3 * int(row) // rows) + 3 * int(column) // columns].name
     what = f"a patch of {name}" if difference.fills else "keeping what is there"
-    words = [
-        f"{letter} ({maps.label!r}) by {value_at(maps, name, row / rows, column / columns):+.2f}"
-        for letter, maps in (("A", one), ("B", other))
-    ]
-    sentence = (
-        f"The largest difference is at the {place}: {what} changes {words[0]} and {words[1]}."
-    )
+    at = row / rows, column / columns
+    by = [f"{value_at(maps, name, *at):+.2f}" for maps in (one, other)]
+    if names:
+        changes = f"{one.label!r} by {by[0]} for A ({names[0]}) and by {by[1]} for B ({names[1]})"
+    else:
+        changes = f"A ({one.label!r}) by {by[0]} and B ({other.label!r}) by {by[1]}"
+    sentence = f"The largest difference is at the {place}: {what} changes {changes}."
     return {"strongest": name, "sentence": sentence.replace("-0.", "−0.")}
 
 

@@ -28,7 +28,7 @@ from ..schemas import JobRequest, UnknownJob
 
 router = APIRouter()
 BACK = '<p class="back"><a href="/#overview">← All images in the workbench</a></p>'
-MOST_BYTES = 10**9  # of a run that is opened: it is read whole
+MOST_BYTES = 10**9  # of a file that is read whole
 
 
 async def audit_of(request: Request) -> Storage:
@@ -41,9 +41,23 @@ async def audit_of(request: Request) -> Storage:
 TheAudit = Annotated[Storage, Depends(audit_of)]
 
 
+def check_files(audit: Storage) -> None:
+    """Refuse an audit whose files are gone, are no files, or are larger than any audit's."""
+    for name in (NOTE, FILE):
+        if not (audit / name).is_file():  # a FIFO would be waited for
+            raise UnknownJob(f"The audit has no file {name} any more: audit again.")
+        n_bytes = (audit / name).n_bytes()
+        if n_bytes > MOST_BYTES:
+            raise InputError(
+                f"{name} of the audit takes {size_text(n_bytes)}, but the page reads at most "
+                f"{size_text(MOST_BYTES)}: audit fewer images or classes."
+            )
+
+
 @router.get("/api/audit")
 def figures(audit: TheAudit) -> dict[str, Any]:
     """Classes, how often they are right, and the mean effect of each fill."""
+    check_files(audit)
     asked, made = read_asked(audit), read_stats(audit)
     blank = np.full((8, 8, 3), 128, np.uint8)
     with reporting_damage(audit):
@@ -74,9 +88,7 @@ def page(audit: TheAudit, result_cache: TheCache) -> HTMLResponse:
     def link(number: int) -> str | None:
         return f"/audit/{number}" if run_file(audit, number).is_file() else None
 
-    for name in (NOTE, FILE):
-        if not (audit / name).is_file():  # a FIFO would be waited for
-            raise UnknownJob(f"The audit has no file {name} any more: audit again.")
+    check_files(audit)
     with reporting_damage(audit):
         version = hashlib.sha256(b"".join((audit / name).read_bytes() for name in (NOTE, FILE)))
     text = result_cache.get(("audit", "page"), version.digest(), lambda: render(audit, link))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from starlette.concurrency import run_in_threadpool
 
+from ...audits.measure import repaint_sentence
 from ...audits.run_diff import maps_of_difference
 from ...batch.datasets import spelled
 from ...errors import InputError
@@ -52,7 +53,7 @@ from ..dependencies import (
     TheJobs,
 )
 from ..image_decoder import DECODER, LONGEST_SIDE
-from ..schemas import OPEN
+from ..schemas import OPEN, JobRequest
 from ..uploads import MOST_FILLS, body_of, rendering
 
 router = APIRouter(prefix="/api/jobs/{id}")
@@ -150,10 +151,11 @@ def maps(
         other = jobs.explanation(less)
         theirs = other.resolve(less_target)
         check_comparable(explanation, other, target, theirs)
+        names = names_of(jobs.get(id).job_request, jobs.get(less).job_request)
         content = result_cache.get(
             (id, "maps", target, less, theirs, estimator),
             (version_of(explanation), version_of(other)),
-            lambda: packed_difference(explanation, other, target, theirs, estimator),
+            lambda: packed_difference(explanation, other, target, theirs, estimator, names),
             older=jobs.get(id).state in OPEN or jobs.get(less).state in OPEN,
         )
         return Response(content, media_type="application/octet-stream")
@@ -198,12 +200,22 @@ def packed(
     return pack(maps, explanation.plan.grid, chance, about=about)
 
 
+def names_of(one: JobRequest, other: JobRequest) -> tuple[str, str]:
+    """What two jobs that are compared are called: their models, or else their pictures."""
+    return (one.name, other.name) if one.model == other.model else (one.model, other.model)
+
+
 def packed_difference(
-    explanation: Explanation, other: Explanation, target: int, theirs: int, estimator: str
+    explanation: Explanation,
+    other: Explanation,
+    target: int,
+    theirs: int,
+    estimator: str,
+    names: tuple[str, str],
 ) -> bytes:
     maps, chance = maps_of_difference(other, explanation, theirs, target, estimator)
     one, two = explanation.maps(target, estimator), other.maps(theirs, estimator)
-    about = described(one, two, maps, chance)
+    about = described(one, two, maps, chance, names)
     return pack(replace(maps, label="A − B"), explanation.plan.grid, chance, about=about)
 
 
@@ -213,7 +225,8 @@ def findings(
 ) -> dict[str, Any]:
     """What the trials of a class found; regions as runs of pixels outside and inside, in turn."""
     index = explanation.resolve(target)
-    if index not in explanation.trial_logs:
+    log = explanation.trial_logs.get(index)
+    if log is None or not log.finished:  # trials may be under way
         return {"target": index, "label": explanation.label(index), "tested": False}
     answer: dict[str, Any] = result_cache.get(
         (id, "findings", index, len(explanation.answers)),
@@ -230,6 +243,13 @@ def tested_json(explanation: Explanation, findings: Findings) -> dict[str, Any]:
     for entry, finding in zip(content["findings"], findings, strict=True):
         made = shots.tests(finding) if finding.described else []
         entry["shots"] = [shot_json(shot) for shot in made if shot is not None]
+    wanted = explanation.trial_logs[findings.target].wanted
+    if wanted is not None:
+        content["correction"] = (
+            repaint_sentence(explanation, findings.counterfactual)
+            if findings.counterfactual
+            else f"No repaint that was tried makes the model say {explanation.label(wanted)!r}."
+        )
     return {**content, "tested": True}
 
 
@@ -264,21 +284,22 @@ async def trials(
     """Search for the findings of a class and test them; answers as `GET /findings`.
 
     That knows them from then on, unless `keep` is false: then the run ends as if nobody had asked.
-    Calls the model for what was not tried before.
+    Of a wrong answer, a repaint is also searched for that makes it right. Calls the model for what
+    was not tried before.
     """
-    explanation = await run_in_threadpool(jobs.explanation, id)
-    explanation = explanation if keep else apart(explanation)
-    index = explanation.resolve(target)
 
-    def tried(model: Model) -> Findings:
+    def tried(model: Model) -> tuple[Explanation, Findings]:
+        explanation = jobs.explanation(id)  # here, between two chunks: it has all masks so far
+        truth = truth_of(jobs.get(id).job_request.name, explanation)
+        wanted = None if truth == explanation.prediction.target else truth
         if not keep:
-            return explanation.findings_of(index, model)
+            explanation = apart(explanation)
+            return explanation, explanation.findings_of(target, model, wanted=wanted)
         with answers_saved(explanation, lambda: jobs.keep_answers(id, explanation)):
-            return explanation.findings_of(index, model)
+            return explanation, explanation.findings_of(target, model, wanted=wanted)
 
-    answer: Future[Findings] = jobs.call(jobs.get(id).job_request.model, tried)
-    found = await asyncio.wrap_future(answer)
-    return await run_in_threadpool(tested_json, explanation, found)
+    answer = jobs.call(jobs.get(id).job_request.model, tried)
+    return await run_in_threadpool(tested_json, *await asyncio.wrap_future(answer))
 
 
 def apart(explanation: Explanation) -> Explanation:

@@ -1,8 +1,13 @@
+// @ts-check
 // The page of an audit: classes are sorted by any column, and open where a link leads to them.
 
-const table = document.querySelector(".classes");
+export {}; // a module: its names are its own
 
-for (const [column, head] of [...table.tHead.rows[0].cells].entries()) {
+const table = /** @type {HTMLTableElement} */ (document.querySelector(".classes"));
+const [body] = table.tBodies,
+  heads = [...table.tHead.rows[0].cells];
+
+for (const [column, head] of heads.entries()) {
   const button = document.createElement("button");
   button.type = "button";
   button.append(...head.childNodes);
@@ -10,36 +15,42 @@ for (const [column, head] of [...table.tHead.rows[0].cells].entries()) {
   head.append(button);
 }
 
+/**
+ * @param {number} column
+ * @param {HTMLTableCellElement} head
+ */
 function sort(column, head) {
-  const rows = [...table.tBodies[0].rows].filter((row) => !row.classList.contains("all"));
+  const rows = [...body.rows].filter((row) => !row.classList.contains("all"));
+  /** @param {HTMLTableRowElement} row */
   const key = (row) => row.cells[column].dataset.sort;
   const numbers = column > 0;
   // Numbers first from large to small, names from A to Z.
   const up = head.ariaSort === "none" ? !numbers : head.ariaSort === "descending";
-  const order = (one, other) =>
-    numbers ? key(one) - key(other) : key(one).localeCompare(key(other));
-  rows.sort((one, other) => (up ? 1 : -1) * order(one, other));
-  for (const other of table.tHead.rows[0].cells) other.ariaSort = "none";
+  rows.sort((one, other) => {
+    const order = numbers ? Number(key(one)) - Number(key(other)) : key(one).localeCompare(key(other));
+    return up ? order : -order;
+  });
+  for (const one of heads) one.ariaSort = "none";
   head.ariaSort = up ? "ascending" : "descending";
-  table.tBodies[0].prepend(...rows);
+  body.prepend(...rows);
 }
 
-function open() {
+function openLinked() {
   const target = document.getElementById(location.hash.slice(1));
-  if (target?.localName === "details") {
-    target.open = true;
-    target.scrollIntoView();
-  }
+  if (!(target instanceof HTMLDetailsElement)) return;
+  target.open = true;
+  target.scrollIntoView();
 }
-addEventListener("hashchange", open);
-open();
+addEventListener("hashchange", openLinked);
+openLinked();
 
 // On paper there is nothing to open.
-let closed = [];
+/** @type {HTMLDetailsElement[]} */
+let unopened = [];
 addEventListener("beforeprint", () => {
-  closed = [...document.querySelectorAll("details:not([open])")];
-  for (const one of closed) one.open = true;
+  unopened = [...document.querySelectorAll("details")].filter((one) => !one.open);
+  for (const one of unopened) one.open = true;
 });
 addEventListener("afterprint", () => {
-  for (const one of closed) one.open = false;
+  for (const one of unopened) one.open = false;
 });

@@ -30,6 +30,7 @@ export function makeFindings(stage) {
     byId("trial-problem").textContent = "";
     byId("pending").textContent = words;
     byId("strongest").textContent = "";
+    byId("correction").hidden = true;
     idle();
     outline(null);
   }
@@ -114,9 +115,12 @@ export function makeFindings(stage) {
     byId("test-class").onclick = () => test(mine, asked);
     now.pinned = now.found.find((finding) => finding.letter === address.finding) ?? null;
     const [strongest] = now.found;
-    byId("strongest").textContent = byId("strongest").title = strongest
-      ? `Strongest finding${soFar ? " so far" : ""}: ${strongest.sentence}`
+    byId("strongest").textContent = strongest
+      ? `Strongest finding${soFar ? " so far" : ""}: ${brief(strongest, now.answer.label)}`
       : "";
+    const { correction = "" } = now.answer;
+    byId("correction").hidden = !correction;
+    byId("correction").textContent = `What makes it right: ${correction}`;
     outline(now.pinned?.runs ?? null, mine.info);
     byId("fill-finding").disabled = !now.found.length;
   }
@@ -238,6 +242,13 @@ function makeItem() {
   item.addEventListener("focusin", () => over(item.runs));
   item.addEventListener("focusout", () => over(null));
   return item;
+}
+
+/** A finding in the words of a headline. */
+function brief({ place, fill, before, after, changes_decision: changes, says }, label) {
+  const moves = after < before ? "lowers" : "raises",
+    moved = `painting ${place} ${fill} ${moves} ‘${label}’ from ${before.toFixed(2)} to ${after.toFixed(2)}`;
+  return `${moved}${changes ? `, and the model says ‘${says}’` : ""}.`;
 }
 
 const CHANGES = { "-1": "lowers", 0: "keeps", 1: "raises" };

@@ -2,7 +2,7 @@
 // The gallery: a tile for each image with its strongest map, what the model says, and whether it is right.
 
 import { byId, el, keep, named } from "./element.js";
-import { stateWords } from "./jobs.js";
+import { isMissing, stateWords } from "./jobs.js";
 import { drawMap } from "./maps.js";
 import { linkTo, state } from "./store.js";
 
@@ -17,7 +17,7 @@ export function showGallery(chosen) {
   keep(byId("gallery"), wanted, ({ job }) => makeTile(job), updateTile);
   const rest = chosen.length > MOST_SHOWN ? `The first ${MOST_SHOWN} of ${chosen.length}.` : "";
   byId("gallery-rest").textContent =
-    rest || (chosen.length || !state.jobs.length ? "" : "No image fits these filters.");
+    rest || (chosen.length || !state.jobs.length || state.jobs.some(isMissing) ? "" : "No image fits these filters.");
 }
 
 /** The effect that nine of ten images stay below. */

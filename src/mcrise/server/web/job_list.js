@@ -3,7 +3,7 @@
 
 import { byId, el, keep, named } from "./element.js";
 import { filtered } from "./filter.js";
-import { ago, called, stateWords } from "./jobs.js";
+import { ago, called, isMissing, stateWords } from "./jobs.js";
 import { change, go, linkTo, state } from "./store.js";
 
 let current = null;
@@ -34,9 +34,11 @@ export function showJobList(id) {
     update,
   );
   byId("jobs-empty").hidden = list.length > 0 || !loaded;
-  byId("jobs-empty").textContent = jobs.length
-    ? "No image fits the filter."
-    : "Nothing yet. Press New, or drop a picture anywhere.";
+  byId("jobs-empty").textContent = !jobs.length
+    ? "Nothing yet. Press New, or drop a picture anywhere."
+    : jobs.some(isMissing)
+      ? "Loading the numbers of the images…"
+      : "No image fits the filter.";
   byId("n-jobs").textContent = list.length === jobs.length ? jobs.length || "" : `${list.length} of ${jobs.length}`;
   byId("selection").hidden = selected.size === 0;
   byId("n-selected").textContent = `${selected.size} selected`;
@@ -97,7 +99,7 @@ function update(item, { job, id }) {
   link.href = linkTo({ level: "image", id: job.id });
   if (job.id === id) link.setAttribute("aria-current", "true");
   else link.removeAttribute("aria-current");
-  says.textContent = best ? `${best.label} ${best.score.toFixed(2)}${wrong ? " ✗" : ""}` : "";
+  says.textContent = best ? `${wrong ? "✗ " : ""}${best.label} ${best.score.toFixed(2)}` : "";
   says.title = wrong ? `The true label is ${summary.truth.label}` : "";
   const nth = job.nth > 1 ? `number ${job.nth}` : "";
   item.querySelector(".what").textContent = [stateWords(job), job.model, nth, ago(job.created)]

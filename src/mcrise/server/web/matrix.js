@@ -14,6 +14,8 @@ const MOST_CLASSES = 40;
  */
 export function matrix(classes, colors, chosen, open) {
   const most = Math.max(1e-9, ...classes.flatMap((one) => colors.map(({ name }) => Math.abs(one.effects[name] ?? 0))));
+  const judged = classes.some((one) => one.accuracy !== null);
+  const right = (one) => (one.accuracy === null ? "" : `${Math.round(100 * one.accuracy)}%`);
   const rows = classes.slice(0, MOST_CLASSES).map((one) =>
     el(
       "tr",
@@ -34,7 +36,7 @@ export function matrix(classes, colors, chosen, open) {
         ),
       ),
       el("td", { class: "n" }, `${one.n}`),
-      el("td", { class: "n" }, one.accuracy === null ? "" : `${Math.round(100 * one.accuracy)}%`),
+      judged ? el("td", { class: "n" }, right(one)) : null,
       ...colors.map(({ name }) => el("td", {}, cell(one, name, most, open))),
     ),
   );
@@ -50,9 +52,9 @@ export function matrix(classes, colors, chosen, open) {
         el(
           "tr",
           {},
-          el("th", { scope: "col" }, "Class"),
+          el("th", { scope: "col" }, classes.length === 1 ? "1 class" : `${classes.length} classes`),
           el("th", { scope: "col", class: "n" }, "Images"),
-          el("th", { scope: "col", class: "n" }, "Right"),
+          judged ? el("th", { scope: "col", class: "n" }, "Right") : null,
           ...colors.map((color) =>
             el("th", { scope: "col" }, el("span", { class: "color-head" }, swatch(color.swatch), color.name)),
           ),

@@ -80,6 +80,8 @@ function frame(place) {
       block("matrix", "What each color does, by class ", HINTS.matrix, el("div", { id: "overview-matrix" })),
       block("scatter", "Color and certainty", null, el("div", { id: "overview-scatter" })),
     ),
+    el("ul", { id: "gallery" }),
+    el("p", { id: "gallery-rest", class: "hint" }),
     block(
       "means",
       "",
@@ -88,8 +90,6 @@ function frame(place) {
       el("div", { class: "scale", id: "means-scale" }),
       el("p", { class: "hint" }, HINTS.means),
     ),
-    el("ul", { id: "gallery" }),
-    el("p", { id: "gallery-rest", class: "hint" }),
   );
 }
 

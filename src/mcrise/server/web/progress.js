@@ -12,10 +12,12 @@ export function showProgress(job, rows, most) {
   const words = [stateWords(job) || "done"];
   if (job.n_masks && !(job.state === "running" && job.tolerance))
     words.push(`${job.n_masks.toLocaleString("en")} masks`);
-  if (job.masks_per_second && job.state === "running") words.push(`${job.masks_per_second.toFixed(0)} a second`);
   if (job.seconds_left !== null) words.push(`about ${Math.ceil(job.seconds_left)} s left`);
-  else if (job.tolerance && working) words.push(`until the relative error is ${job.tolerance}`);
-  if (first) words.push(error === null ? "not above noise" : `relative error ${error.toFixed(2)}`);
+  if (first?.diverging) {
+    // a map of levels, as that of rise, has no zero that its error could be compared with
+    const until = job.tolerance && working ? `, stops at ${job.tolerance}` : "";
+    words.push(error === null ? "not above noise" : `relative error ${error.toFixed(2)}${until}`);
+  }
   words.push(job.model);
   if (job.note && job.state !== "failed") words.push(job.note);
   byId("picture-name").textContent = byId("picture-name").title = job.name;

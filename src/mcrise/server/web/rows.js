@@ -123,8 +123,8 @@ export function hint(rows) {
   const deed = maps.per_fill
     ? "painting this place with that color"
     : "keeping this place, rather than painting it with any of the colors,";
-  const limits = rows.map(({ label, limit, tested_step: other }) => {
-    const name = rows.length > 1 ? ` for ${label}` : "";
+  const limits = rows.map(({ limit, tested_step: other }, i) => {
+    const name = rows.length > 1 ? ` for ${["A", "B", "A − B"][i]}` : "";
     return `±${limit.toPrecision(2)}${other ? " in the centered maps" : ""}${name}`;
   });
   const last = rows.length > 2 ? ` A − B: orange where ${maps.per_fill ? "painting" : "keeping"} does more for A.` : "";

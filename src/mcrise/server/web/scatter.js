@@ -79,7 +79,7 @@ export function scatter(points, range, open, brushed) {
     "figure",
     { class: "scatter-figure" },
     frame,
-    el("figcaption", {}, "One dot an image; wrong answers are outlined. Drag over dots to keep only those."),
+    el("figcaption", {}, "One dot per image; wrong answers are outlined. Drag over dots to keep only those."),
   );
 }
 
