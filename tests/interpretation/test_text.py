@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mcrise
+from mcrise.fills import Gray, Solid
 from mcrise.interpretation.claims import Claim
 from mcrise.interpretation.findings import Control, Finding, Trial
 from mcrise.interpretation.repaints import Repaint, Stroke, own_mean
@@ -55,6 +56,20 @@ def words_of(explanation):
 def test_an_average_color_keeps_a_score_only_where_it_stays(explanation, own, said):
     finding = found(explanation, "raises", own, [0.6, 0.6])
     assert words_of(explanation).own_colors(finding).endswith(f", the score {said}.")
+
+
+def test_grays_are_those_as_bright_as_the_colors_that_lower_the_score(explanation):
+    finding = found(explanation, "brightness", 0.4, [0.1, 0.1])
+    grays = [(Solid((200, 200, 200)), 0.4), (Solid((76, 76, 76)), 0.11), (Solid((9, 9, 9)), 0.12),
+             (Gray(), 0.4)]  # fmt: skip
+    trials = [
+        replace(finding.trial, role="gray", scores=np.float32([score, 0.3, 0.2]),
+                repaint=Repaint((Stroke(finding.region, fill, "the center"),)))
+        for fill, score in grays
+    ]  # fmt: skip
+    finding = replace(finding, tests=(*finding.tests, *trials))
+    said = words_of(explanation).own_colors(finding)
+    assert said.endswith("grays as bright as these colors leave 0.11 to 0.12.")
 
 
 def test_every_color_that_was_tested_is_mentioned(explanation):

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._util.text import number
 from ..explanation import Explanation
-from ..fills import Fill
+from ..fills import Fill, Gray
 from ..maps import Maps
 from .claims import CLAIM_KINDS, Claim, in_words, join, sentence_case
 from .controls import FEWEST_PLACES, control_of
@@ -182,7 +182,9 @@ class Words:
         words = [f"filled with its average color ({own.fill.name}), the score {goes} "
                  f"{self.number(own.score)}"]  # fmt: skip
         if finding.claim("brightness"):
-            grays = [one.score for one in finding.tests if one.role == "gray"][1:]
+            # The first is as bright as the place, and taking the color out is not painting.
+            grays = [one.score for one in finding.tests
+                     if one.role == "gray" and one.fill != Gray()][1:]  # fmt: skip
             words.append(f"grays as bright as these colors leave {self.span(grays)}")
         if finding.claim("structure") or finding.claim("mixture"):
             mixed = [one.score for one in finding.tests if one.role == "shuffle"]
