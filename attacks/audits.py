@@ -17,8 +17,8 @@ from unittest import mock
 
 from api import small_audit
 from mcrise import fills
+from mcrise.audits.audit_page import render
 from mcrise.audits.diff import compare_audits
-from mcrise.audits.html import render
 from mcrise.audits.rule_check import check_rules
 from mcrise.audits.rule_formats import FORMATS
 from mcrise.audits.rules import MEASURES, Rule

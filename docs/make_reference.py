@@ -64,7 +64,7 @@ came. Nearly all say what to do. One that begins with a small letter is a part o
 the refusals that people meet most.
 """
 SUBJECTS = {
-    "Images and fills": ("images.py", "fills.py", "colors.py", "sources.py"),
+    "Images and fills": ("images.py", "fills.py", "colors.py", "image_sources.py"),
     "Models and scores": ("models/", "model_calls.py", "inspection.py"),
     "Settings of a run": (
         "config.py",

@@ -36,7 +36,7 @@ def test_options_have_the_help_of_the_fields_and_their_defaults(name):
 
 def test_parameters_of_http_are_the_fields():
     pytest.importorskip("fastapi")
-    from mcrise.server.dependencies import config_of
+    from mcrise.server.parameters import config_of
 
     found = inspect.signature(config_of).parameters
     renamed = {"fills": ["colors"], "grid": ["rows", "columns"]}

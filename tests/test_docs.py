@@ -17,7 +17,7 @@ import pytest
 import mcrise
 from doc_blocks import assert_printed, blocks, install_wheel, run_page
 from mcrise.cli import cli
-from mcrise.cli.examples import EXAMPLES
+from mcrise.cli.help_examples import EXAMPLES
 from mcrise.demo.signs import stop
 from table import update_figures
 
@@ -129,7 +129,7 @@ NOTED = {  # where notes and warnings for users are written: functions, or names
     ),
     "maps.py": ("diagnose",),
     "mask_prob.py": ("say",),
-    "models/heads.py": ("several",),
+    "models/outputs.py": ("several",),
     "models/inputs.py": ("NO_PREPROCESSING", "NO_LAYOUT"),
     "models/preprocessing.py": ("HF_RESIZE",),
     "models/torch.py": ("from_object",),

@@ -19,12 +19,12 @@ from PIL import Image
 from .config import BATCH_SIZES
 from .errors import InputError, ModelError, safe_str
 from .explanation import SAME_ANSWER
+from .image_sources import Source, open_sources
 from .images import View, whole_pixels
 from .model_calls import largest_batch
 from .models import ModelSettings, load_model
 from .models.model import Model
 from .models.scores import SUM_TOLERANCE
-from .sources import Source, open_sources
 
 MOST_PICTURES = 12  # that are asked about in other ways; all are answered as they are
 CROP = 20  # a crop leaves out this part of each side

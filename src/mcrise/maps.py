@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ._util.array_eq import ArrayEq
 from .errors import InputError
 from .estimators.averages import group_count
-from .estimators.lattice import LARGE
+from .estimators.raster import LARGE
 from .fills import Fill
 from .images import downsample, downsampling_step
 from .masks import Plan

@@ -28,6 +28,7 @@ from .config import (
 from .errors import ExplanationError, InputError
 from .explanation import TRIALS, Explanation, Target
 from .explanation_file import RunFile, load
+from .image_sources import open_sources
 from .images import View
 from .inspection import preprocessing_hint
 from .mask_prob import choose
@@ -45,9 +46,8 @@ from .model_calls import (
 from .models import ModelSettings, load_model
 from .models.model import Model
 from .models.settings import check_keywords
-from .painting.ahead import Painter
 from .painting.canvas import Canvas
-from .sources import open_sources
+from .painting.prefetch import Painter
 
 FIRST_LOOK = 128  # masks, before which an error cannot be told
 

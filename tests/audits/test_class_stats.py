@@ -22,7 +22,7 @@ from mcrise.audits.class_stats import (
 from mcrise.audits.confirmation import ConfirmationAnswer, half_of, regions_to_try
 from mcrise.audits.outliers import find_unlike
 from mcrise.audits.stats import Estimate
-from mcrise.audits.text import five_sentences, summary
+from mcrise.audits.summary import five_sentences, summary
 from mcrise.batch.storage import Storage
 from mcrise.colors import BASICS
 from mcrise.estimators.averages import centered, contrast

@@ -16,8 +16,8 @@ from mcrise.audits.class_stats import read_stats
 from mcrise.audits.rule_check import check_rules, overall_state
 from mcrise.audits.rules import Rule, read_rule, read_rules, suggested_rules
 from mcrise.audits.stats import crossed_share
+from mcrise.audits.summary import first_page
 from mcrise.audits.suspects import choose
-from mcrise.audits.text import first_page
 from mcrise.audits.transplants import (
     SPOT_NAME,
     Index,

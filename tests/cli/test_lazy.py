@@ -10,7 +10,7 @@ import click
 import pytest
 
 from mcrise.cli import COMMANDS, cli
-from mcrise.cli.examples import EXAMPLES
+from mcrise.cli.help_examples import EXAMPLES
 
 HEAVY = ("matplotlib", "numba", "numpy", "onnxruntime", "PIL", "scipy")
 QUICK = 0.3  # seconds of CPU

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mcrise
-from mcrise.estimators import lattice
+from mcrise.estimators import raster
 from mcrise.estimators.averages import (
     centered,
     contrast,
@@ -17,7 +17,7 @@ from mcrise.estimators.averages import (
     sums_at,
     weighted_sums,
 )
-from mcrise.estimators.lattice import raster_of
+from mcrise.estimators.raster import raster_of
 from mcrise.fills import CUBE8, RGBWK
 from mcrise.maps import STANDARD_ERRORS_95
 from mcrise.masks import CHUNK, Masks, Plan, enlargement
@@ -230,7 +230,7 @@ def test_at_its_points_a_raster_has_the_sums_of_all_pixels(monkeypatch):
     masks = draw_many(plan, 2)
     scores = np.random.default_rng(0).normal(size=len(masks))
     exact = weighted_sums(plan, masks, scores)
-    monkeypatch.setattr(lattice, "LARGE", 0)
+    monkeypatch.setattr(raster, "LARGE", 0)
     points = raster_of(plan)
     assert points.shape == (49, 73)
     found = sums_at(points, plan, masks, scores)

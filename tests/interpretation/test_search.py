@@ -10,7 +10,7 @@ from mcrise.interpretation.conclusions import findings_from
 from mcrise.interpretation.controls import control_of, verdict_of
 from mcrise.interpretation.findings import Trial
 from mcrise.interpretation.repaints import Repaint, Stroke
-from mcrise.interpretation.scale import Scale
+from mcrise.interpretation.score_change import Scale
 from mcrise.interpretation.search import search
 from mcrise.interpretation.trial_calls import conclude, trials_of
 from mcrise.output.figure import conclusion

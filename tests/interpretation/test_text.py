@@ -10,7 +10,7 @@ from mcrise.fills import Gray, Solid
 from mcrise.interpretation.claims import Claim
 from mcrise.interpretation.findings import Control, Finding, Trial
 from mcrise.interpretation.repaints import Repaint, Stroke, own_mean
-from mcrise.interpretation.scale import scale_of
+from mcrise.interpretation.score_change import scale_of
 from mcrise.interpretation.text import Words, headline
 from planted import photo
 from planted_findings import block

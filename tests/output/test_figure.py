@@ -9,9 +9,9 @@ import mcrise
 from mcrise._util.text import number
 from mcrise.interpretation.findings import Findings
 from mcrise.output.figure import plot_explanation
-from mcrise.output.page import cut, wrapped
+from mcrise.output.figure_layout import cut, wrapped
+from mcrise.output.figure_tests import Shots
 from mcrise.output.plots import figure_png, hatch_chance, measured_width, place_letters, scale_for
-from mcrise.output.shots import Shots
 from planted import photo
 from planted_findings import ask, block, make_findings
 

@@ -9,8 +9,8 @@ from mcrise.fills import CUBE8, parse
 from mcrise.images import unit_float
 from mcrise.masks import Masks, Plan, draw
 from mcrise.models.model import Model
-from mcrise.painting.ahead import Painter
 from mcrise.painting.canvas import channels_first, paint, paint_reference
+from mcrise.painting.prefetch import Painter
 from planted import full_masks, photo
 
 

@@ -19,7 +19,7 @@ import planted_study
 from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.batch.datasets import open_dataset, sample
 from mcrise.batch.storage import Storage
-from mcrise.batch.work import Failure
+from mcrise.batch.tasks import Failure
 from mcrise.cli import cli
 from mcrise.config import RunConfig
 from mcrise.metrics import BLACK, measure

@@ -12,9 +12,9 @@ The flow, and the order in which to read:
 7. `background`, `outliers`: painting all that lies outside; images unlike their class.
 8. `transplants`, `suspects`: what one class's images have, given to images of other classes, and
    which classes the model tells by it; `appearance`: how these look, in words.
-9. `class_stats`: all of these for each class, `schema`: as JSON; `striking`: what stands out in one
-   class; `text`, `html`: in words, as a page.
-10. `rules`, `rule_check`, `rule_formats`: release checks; `diff`, `run_diff`, `diff_html`: what
+9. `class_stats`: all of these for each class, `figures_json`: as JSON; `headlines`: what stands
+   out in one class; `summary`, `audit_page`: in words, as a page.
+10. `rules`, `rule_check`, `rule_formats`: release checks; `diff`, `run_diff`, `diff_page`: what
     changed from one audit or run to another.
 11. `api`: `audit`, which is what the command and Python call.
 

@@ -40,11 +40,11 @@ from .class_data import AuditInfo
 from .class_findings import FEWEST
 from .class_stats import make_stats, write_stats
 from .config import N_MASKS, AuditConfig, Pilots, choose_mask_prob
+from .figures_json import to_jsonable
 from .rule_check import RULES, rules_line
 from .rules import suggested_rules
-from .schema import to_jsonable
+from .summary import summary, verdict
 from .suspects import Suspect, find_suspects
-from .text import summary, verdict
 from .transplants import FEWEST_DONORS
 from .zones import DEFAULT, parse_zones
 
@@ -311,7 +311,7 @@ def write_pages(
     out: Storage, notes: Sequence[str], suggest_rules: bool = False
 ) -> tuple[list[str], tuple[Suspect, ...]]:
     """Make figures, summary and page from the tables alone; returns summary and suspects."""
-    from . import html  # it draws, and matplotlib is heavy
+    from . import audit_page  # it draws, and matplotlib is heavy
 
     info = tables.read_asked(out)
     classes, answers = tables.read_classes(out), tables.read_answers(out)
@@ -334,7 +334,7 @@ def write_pages(
         "images": info.n_images,
     }
     write(out / "summary.json", (json.dumps(to_jsonable(short), indent=1) + "\n").encode())
-    write(out / html.FILE, html.render(out).encode())
+    write(out / audit_page.FILE, audit_page.render(out).encode())
     return lines, search.suspects
 
 

@@ -20,11 +20,11 @@ from ..batch.datasets import Example
 from ..batch.engine import Batch
 from ..batch.folder import FolderLock, damaged, json_line, write
 from ..batch.storage import Row, Storage, in_parts, parquet, read_all
-from ..batch.work import Failure
+from ..batch.tasks import Failure
 from . import tables
 from .confirmation import regions_to_try
+from .figures_json import DONE
 from .measure import ImageMeasurement, Repainted, Task
-from .schema import DONE
 from .suspects import choose, plan_closer, plan_locate, read_index, why_not
 from .transplants import (
     FIRST,

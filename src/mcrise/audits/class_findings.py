@@ -24,7 +24,7 @@ from ..colors import BASICS, basic_colors
 from ..interpretation.claims import join, sentence_case
 from ..interpretation.regions import MINOR, find_regions, place_of
 from .class_data import AuditInfo, BoolArray, ClassData, FloatArray, IntArray
-from .schema import region_of
+from .figures_json import region_of
 from .stats import FLOATS, Estimate, bonferroni, count, largest_by_flips, mean, z_maps
 
 FEWEST = 12  # images, or groups of them: with fewer, flipping signs can tell nothing

@@ -28,8 +28,8 @@ from .class_findings import (
     too_few,
 )
 from .confirmation import ConfirmationAnswers, ConfirmationTask, judge, tries
+from .figures_json import array_of, region_of, reporting_damage, to_jsonable, unfinished_error
 from .outliers import Outlier, find_unlike
-from .schema import array_of, region_of, reporting_damage, to_jsonable, unfinished_error
 from .stats import (
     Estimate,
     bonferroni,

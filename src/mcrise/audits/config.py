@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..batch.datasets import Example
 from ..batch.engine import RETRIES
-from ..batch.work import BatchConfig, Worker, read_image
+from ..batch.tasks import BatchConfig, Worker, read_image
 from ..config import FIRST_TRY, RunConfig
 from ..errors import InputError, McriseError, ModelError
 from ..explanation import Explanation

@@ -29,8 +29,8 @@ from .class_findings import (
 )
 from .class_stats import AuditStats, joined, read_stats, without_maps
 from .confirmation import SAME
+from .figures_json import reporting_damage, to_jsonable, unfinished_error
 from .paired_stats import Change, accuracy, flips_change, mean_change, rate, share_change
-from .schema import reporting_damage, to_jsonable, unfinished_error
 from .stats import bonferroni, mean_maps, threshold, z_maps
 from .tables import NOTE, class_numbers, read_asked, read_class
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from .._util.array_eq import ArrayEq
 from ..batch.datasets import Example
-from ..batch.work import read_image
+from ..batch.tasks import read_image
 from ..colors import BASICS, basic_colors
 from ..config import RunConfig
 from ..estimators.averages import centered, contrast, sums_at
-from ..estimators.lattice import raster_of
+from ..estimators.raster import raster_of
 from ..explanation import Explanation
 from ..explanation_file import explanation_bytes
 from ..fills import Gray, Hue

@@ -24,7 +24,7 @@ from ..interpretation.regions import place_of
 from .appearance import MOST_LOOKED_AT, differs
 from .class_data import AuditInfo, BoolArray, FloatArray, IntArray
 from .confirmation import half_of
-from .schema import region_of
+from .figures_json import region_of
 from .stats import Estimate, crossed_share
 from .tables import class_numbers, read_parts, read_rows, read_thumbnails
 from .transplants import (

@@ -19,7 +19,7 @@ from ..masks import MOST_CELLS
 from ..models.scores import LARGEST, check_kind
 from .class_data import STORED, AuditInfo, ClassData, Column
 from .confirmation import ConfirmationAnswer, ConfirmationAnswers
-from .schema import reporting_damage
+from .figures_json import reporting_damage
 
 FORMAT = 4  # of the folder; raised when an older mcrise could misread a newer one
 NOTE = "audit.json"

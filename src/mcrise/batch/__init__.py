@@ -6,7 +6,7 @@ them. Killed at any moment, the same command continues; what failed can be tried
 
 - `storage`: paths on this machine or in an object store, and tables there (Parquet).
 - `datasets`: images with labels from folders, CSV files and GTSRB.
-- `work`: what a task, a worker and the settings of a batch are.
+- `tasks`: what a task, a worker and the settings of a batch are.
 - `workers`: workers in this process, in several, or on a Ray cluster.
 - `folder`: whose folder it is (note and lock), and how far the work is.
 - `engine`: handing out tasks, retries, status, resuming.

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._util.files import outside_results
 from ..errors import InputError
-from ..sources import SUFFIXES
+from ..image_sources import SUFFIXES
 from .storage import Storage
 
 SPLIT = "test"  # unless another is asked for

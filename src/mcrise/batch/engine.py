@@ -27,7 +27,7 @@ from ..output.terminal import ProgressState, show_progress
 from .datasets import Example, truth_of
 from .folder import STATUS, FolderLock, json_line, write
 from .storage import Storage
-from .work import BatchConfig, Failure, Task, fill_names, read_image
+from .tasks import BatchConfig, Failure, Task, fill_names, read_image
 from .workers import (
     FAILED_STARTS,
     TIMEOUT,

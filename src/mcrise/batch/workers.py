@@ -25,7 +25,7 @@ from typing import Any
 from .._util.threads import THREADS
 from ..errors import McriseError, ModelError
 from ..models import load_model
-from .work import BatchConfig, Failure, Task, Worker
+from .tasks import BatchConfig, Failure, Task, Worker
 
 TIMEOUT = 3600.0  # seconds a task may take
 TICK = 1.0  # seconds between two looks at the clock

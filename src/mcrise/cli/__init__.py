@@ -4,9 +4,9 @@ Each command is a module of its name that is imported when the command is called
 --help` is quick. `COMMANDS` lists them with the first sentence of their help. Besides:
 
 - `options`: options that several commands share; those of a run follow from `RunConfig`.
-- `pictures`: which images a command line names.
+- `image_arguments`: which images a command line names.
 - `output`: printing that cannot harm a terminal.
-- `examples`: the command line at the end of each help.
+- `help_examples`: the command line at the end of each help.
 """
 
 import importlib

@@ -8,9 +8,9 @@ import click
 
 from .._util.files import RUN
 from ..audits.diff import compare_audits, plot_difference
-from ..audits.diff_html import render_audits, render_runs
+from ..audits.diff_page import render_audits, render_runs
+from ..audits.figures_json import to_jsonable
 from ..audits.run_diff import compare_runs
-from ..audits.schema import to_jsonable
 from ..audits.tables import NOTE, read_asked
 from ..batch.storage import Storage
 from ..errors import InputError

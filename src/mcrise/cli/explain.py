@@ -19,6 +19,7 @@ from ..models.model import Model
 from ..output.run_folder import EXPLANATION, MAPS, Drawing, RunFolder, folder_of
 from ..output.terminal import print_lines, with_progress
 from ..sampling import FIRST_LOOK, grow, last, run, trial_budget, watched, with_trials
+from .image_arguments import Named, named_pictures
 from .options import (
     MODEL_HELP,
     Command,
@@ -34,7 +35,6 @@ from .options import (
     trials_option,
 )
 from .output import echo, echo_text, sentence
-from .pictures import Named, named_pictures
 
 
 @click.command(cls=Command)

@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
+from ..image_sources import find_paths
 from ..inspection import inspect_model
-from ..sources import find_paths
 from .options import Command, json_option, model_options
 from .output import print_answer
 

@@ -18,7 +18,7 @@ from ..explanation import TRIALS
 from ..explanation_file import CHECKPOINT_SECONDS
 from ..images import CROPS
 from ..models.scores import SCORE_KINDS
-from .examples import EXAMPLES
+from .help_examples import EXAMPLES
 
 
 class Pair(click.ParamType):  # type: ignore[type-arg]

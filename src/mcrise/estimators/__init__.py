@@ -23,7 +23,7 @@ goes out, and `estimate` makes one of sums by a formula such as `contrast`.
 
     HALF = Estimator("half", prepare=Half)
 
-In the order in which to read: `averages` (the paper's formula and those near it), `lattice` (the
+In the order in which to read: `averages` (the paper's formula and those near it), `raster` (the
 points at which maps are computed), `smooth` (the default), `significance` (how large a map gets by
 chance).
 """

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..masks import CHUNK, Masks, Plan
-from .lattice import Raster, raster_of
+from .raster import Raster, raster_of
 
 # From the means (K + 1, H, W) of m_k * score, fill 0 being "kept", and the mean score to maps.
 Formula = Callable[[Plan, NDArray[np.float64], float], NDArray[np.float64]]

@@ -20,7 +20,7 @@ from .._util.threads import one_thread
 from ..masks import Masks, Plan, enlargement_at
 from . import Estimate, NullThreshold, Sample, TargetScores
 from .averages import blur, centers, contrast, impulses, impulses_at
-from .lattice import Line, Raster, raster_of
+from .raster import Line, Raster, raster_of
 from .significance import CONFIDENCE, N_SHUFFLES, significance_limit
 
 HATS_PER_CELL = 1.5  # along an axis

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..explanation import Explanation
+from .causes import all_together, claims_of, is_nothing, key_of, pair_claims, scores_alone
 from .claims import Claim
 from .controls import controls_of
-from .describe import all_together, claims_of, is_nothing, key_of, pair_claims, scores_alone
 from .findings import Finding, Findings, Trial
 from .inquiry import LARGE, answers_before, merge_takes, surely_says
-from .scale import Scale, scale_of
+from .score_change import Scale, scale_of
 from .text import Words
 
 TESTS = ("color", "own mean", "dominant", "gray", "tint", "shuffle")

@@ -14,7 +14,7 @@ from ..fills import Fill
 from .candidates import Lattice
 from .findings import Control, Trial
 from .repaints import Region, cut_out
-from .scale import Scale
+from .score_change import Scale
 
 FEWEST_PLACES, FIRST_PLACES = 9, 10  # controls: with fewer nothing is said; asked first
 FEW, NEARLY_ALL = 4, 15  # of 19

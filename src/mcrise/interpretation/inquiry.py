@@ -15,12 +15,12 @@ from ..explanation import Explanation
 from ..fills import Fill
 from ..maps import Maps
 from .candidates import LARGEST, Candidate, Lattice, lattice_of, region_of
+from .causes import first_questions, other_fills, second_questions
 from .controls import FEWEST_PLACES, FIRST_PLACES, control_of, control_regions, is_settled
-from .describe import first_questions, other_fills, second_questions
 from .findings import SEARCHED, Control, Question, Trial
 from .regions import find_regions, place_of
 from .repaints import Region, Repaint, Stroke
-from .scale import Scale, Scores, scale_of
+from .score_change import Scale, Scores, scale_of
 
 N_TAKES = 5  # answers to one repaint, where they differ each time
 FIRST = range(1, N_TAKES + 1)  # of these; what they have chosen is asked afresh

@@ -17,9 +17,10 @@ from ..explanation import Explanation
 from ..fills import Fill
 from ..maps import Maps
 from .candidates import LARGEST, Ranking
+from .causes import may_be_veto, other_fills, same_place
+from .combinations import ask_idle, ask_least, ask_needed
 from .conclusions import counterfactual_of, findings_from, gives
 from .controls import controls_of
-from .describe import may_be_veto, other_fills, same_place
 from .findings import SEARCHED, Findings, Question, Trial, letter_of
 from .inquiry import (
     AFRESH,
@@ -36,8 +37,7 @@ from .inquiry import (
 )
 from .regions import find_regions
 from .repaints import Repaint
-from .scale import LOST, Scores
-from .several import ask_idle, ask_least, ask_needed
+from .score_change import LOST, Scores
 
 ROUND = 8  # blocks asked about at a time
 MOST_OF_IT = 0.8  # of the margin: a smaller block that does this much is the finding

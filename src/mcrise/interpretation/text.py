@@ -9,14 +9,14 @@ from .._util.text import number
 from ..explanation import Explanation
 from ..fills import Fill, Gray
 from ..maps import Maps
+from .causes import key_of, same_place
 from .claims import CLAIM_KINDS, Claim, in_words, join, sentence_case
 from .controls import FEWEST_PLACES, control_of
-from .describe import key_of, same_place
 from .findings import SEARCHED, Control, Finding, Trial, box_of
 from .inquiry import answers_before, surely_says
 from .regions import place_of
 from .repaints import Region
-from .scale import KEPT, Scale
+from .score_change import KEPT, Scale
 
 # What a finding comes to, most telling first; the first claim that was made heads the sentence.
 HEADLINES = {

@@ -20,7 +20,7 @@ from .findings import Control, Question, Trial
 from .inquiry import AFRESH, Inquiry, answers_before, ask_controls, merge_takes
 from .regions import Interpretation, interpret, place_of
 from .repaints import Region, Repaint, Stroke
-from .scale import Scale, Scores, scale_of
+from .score_change import Scale, Scores, scale_of
 from .search import confirm_change, reach, search
 from .text import Words, box_words, control_words
 from .trial_calls import Untried, ask, conclude

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ..errors import InputError
-from .heads import pick
 from .inputs import NO_PREPROCESSING
 from .model import Model, Predict
+from .outputs import pick
 from .settings import Settings
 
 WHOLE_PIXELS = "no preprocessing was given, so the function gets pixels as the image has them"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InputError
-from .heads import is_whole
+from .outputs import is_whole
 from .settings import Settings
 
 NO_PREPROCESSING = "no preprocessing was given, so pixels go in scaled to 0..1"

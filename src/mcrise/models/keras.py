@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, first_line, with_cause
 from .batches import FixedBatch
-from .heads import Head, pick, pick_head
 from .inputs import read_input
 from .model import Model
+from .outputs import Head, pick, pick_head
 from .settings import Settings, file_digest, size_named, with_known
 
 INSIDE = ("Rescaling", "Normalization")  # layers that prepare pixels in 0..255 themselves

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from .._util.threads import n_cores
 from ..errors import InputError, first_line, with_cause
 from .batches import Call, FixedBatch
-from .heads import Head, pick_head
 from .inputs import read_input
 from .model import Model
+from .outputs import Head, pick_head
 from .settings import Settings, file_digest, with_known
 
 WHOLE = {np.dtype(np.uint8): 0, np.dtype(np.int8): -128}  # what a black pixel is in each

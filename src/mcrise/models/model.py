@@ -18,7 +18,7 @@ from ..errors import InputError, ModelError, first_line, safe_str, with_cause
 from ..fills import Fill
 from ..images import Geometry, View, unit_float
 from ..painting.canvas import Canvas, make_canvas
-from .heads import WRAP, as_table, holds_heads, pick
+from .outputs import WRAP, as_table, holds_heads, pick
 from .provenance import UNKNOWN, Origin
 from .scores import ScoreKind, check_kind, check_raw, check_scores
 

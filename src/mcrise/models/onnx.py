@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from .._util.threads import THREADS, n_cores
 from ..errors import InputError, first_line, with_cause
 from .batches import Call, FixedBatch
-from .heads import Head, pick_head, several
 from .inputs import read_input
 from .model import Model
+from .outputs import Head, pick_head, several
 from .settings import Settings, file_digest, size_named
 
 # The protobuf of {key: "location", value: <file name>}, up to the length of the name: seven bits a

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from .._util.threads import THREADS, n_cores
 from ..errors import InputError, first_line, with_cause
 from .batches import Call, FixedBatch
-from .heads import Head, pick_head
 from .inputs import read_input
 from .model import Model
+from .outputs import Head, pick_head
 from .settings import Settings, file_digest, size_named, with_known
 
 DTYPES = {"float32": "float32", "float16": "float16", "uint8": "uint8"}

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, first_line
 from .batches import FixedBatch
-from .heads import pick
 from .inputs import NO_PREPROCESSING, own_size
 from .model import Model
+from .outputs import pick
 from .preprocessing import settings_of
 from .settings import Settings, file_digest, size_named, with_known
 

@@ -5,8 +5,8 @@ it does, it shows the scale. One rule decides what is drawn pale everywhere: wha
 could show (`estimators.significance`).
 
 - `plots`: figures of maps and curves, by matplotlib.
-- `figure`: the figure of an explanation, which shows findings with their tests; `page` places its
-  parts, `shots` draws the repainted pictures.
+- `figure`: the figure of an explanation, which shows findings with their tests; `figure_layout`
+  places its parts, `figure_tests` draws the repainted pictures.
 - `html`: the report of runs and what a notebook shows, from `templates/` (jinja2, always escaped).
 - `web_maps`: maps as the small binary format that the browser reads.
 - `run_folder`: the files of one run: run.npz, pictures, summary.json; resuming and checkpoints.

@@ -13,7 +13,7 @@ from .._util.text import number, one_line
 from ..explanation import Explanation
 from ..interpretation.claims import join
 from ..interpretation.findings import Finding, Findings
-from .page import (
+from .figure_layout import (
     LEAD,
     MARGIN,
     SENTENCE,
@@ -28,8 +28,8 @@ from .page import (
     Words,
     letters_title,
 )
+from .figure_tests import Shots, box_words, patch_name, smallest_change
 from .plots import MOST_SIDE
-from .shots import Shots, box_words, patch_name, smallest_change
 
 MOST_LINES = 3  # of pictures, of findings with all their tests; the rest have one picture each
 

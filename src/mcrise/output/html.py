@@ -30,8 +30,8 @@ from ..interpretation.findings import Findings
 from ..maps import Maps
 from ..metrics import curve_from_json
 from .figure import plot_explanation
+from .figure_tests import patch_name
 from .plots import Scale, drawn, figure_pixels, figure_png, patch_title, plot_curves, scale_for
-from .shots import patch_name
 from .web_maps import pack, runs, swatch
 
 WEB = Path(__file__).parents[1] / "server" / "web"

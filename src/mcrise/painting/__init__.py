@@ -7,7 +7,7 @@ grow with the number of masks.
 
 - `canvas`: `Canvas`, `paint`, and `paint_reference`, the same in plain NumPy, which tests compare.
 - `kernels`: the compiled loops, imported when something is first painted.
-- `ahead`: the next chunk is painted while the model is asked about this one.
+- `prefetch`: the next chunk is painted while the model is asked about this one.
 
 Read `masks` first for what a mask is, then `canvas`; `kernels` is the same arithmetic per pixel.
 """

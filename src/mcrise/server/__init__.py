@@ -4,7 +4,7 @@ One thread owns the models and works through the queue of jobs; requests read wh
 survive a kill: their rows are in SQLite, their pictures and runs beside it.
 
 - `app`: the FastAPI application; `security`: hosts, origins, tokens, slow connections.
-- `schemas`: a job and a request for one; `dependencies`: parameters that routes share.
+- `schemas`: a job and a request for one; `parameters`: parameters that routes share.
 - `routes/`: jobs, results, overview, audit and downloads.
 - `job_queue`: the queue and its thread; `store`: rows and files; `quota`: how many bytes jobs take.
 - `models`: models that are served; `image_decoder`: pictures decoded in a process of their own.

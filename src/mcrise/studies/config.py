@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.array_eq import ArrayEq
-from ..batch.work import BatchConfig, Worker
+from ..batch.tasks import BatchConfig, Worker
 from ..config import RunConfig, whole_chunks
 from ..errors import InputError
 from ..estimators import DEFAULT, find_estimator

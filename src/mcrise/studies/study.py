@@ -15,7 +15,7 @@ from ..batch.datasets import Example, truth_of
 from ..batch.engine import Batch, BatchOptions
 from ..batch.folder import FolderLock, claim_folder, damaged, json_line, write
 from ..batch.storage import Storage, read_all
-from ..batch.work import Failure
+from ..batch.tasks import Failure
 from ..explanation import SAME_ANSWER
 from .config import Answer, Scores, StudyConfig, Task
 

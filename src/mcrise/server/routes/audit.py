@@ -10,10 +10,10 @@ from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
+from ...audits.audit_page import POLICY, anchor, render
 from ...audits.class_data import audit_fills
 from ...audits.class_stats import FILE, read_stats
-from ...audits.html import POLICY, anchor, render
-from ...audits.schema import reporting_damage, to_jsonable
+from ...audits.figures_json import reporting_damage, to_jsonable
 from ...audits.tables import NOTE, read_asked, read_names
 from ...batch.storage import Storage
 from ...config import RunConfig
@@ -21,8 +21,8 @@ from ...errors import InputError
 from ...explanation import Explanation
 from ...explanation_file import parse_explanation
 from ...output.web_maps import swatch
-from ..dependencies import TheCache, TheJobs
 from ..job_queue import JobQueue
+from ..parameters import TheCache, TheJobs
 from ..quota import size_text
 from ..schemas import JobRequest, UnknownJob
 

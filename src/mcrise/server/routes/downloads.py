@@ -17,8 +17,8 @@ from ...output.html import Chapter, render
 from ...output.plots import figure_png, plot_maps
 from ...output.run_folder import slug
 from ..comparison import check_comparable
-from ..dependencies import BYTES, PNG, EstimatorName, JobId, Less, Target, TheExplanation, TheJobs
 from ..job_queue import JobQueue
+from ..parameters import BYTES, PNG, EstimatorName, JobId, Less, Target, TheExplanation, TheJobs
 
 router = APIRouter(prefix="/api/jobs/{id}")
 PART = 2**20  # bytes sent at once

@@ -16,9 +16,9 @@ from ...images import View, png
 from ...models.model import Model
 from ...output.plots import DIVERGING
 from ...output.web_maps import stops
-from ..dependencies import BODY, PNG, JobId, TheConfig, TheJobs
 from ..image_decoder import FORMATS
 from ..job_queue import JobQueue
+from ..parameters import BODY, PNG, JobId, TheConfig, TheJobs
 from ..schemas import Job, JobRequest
 from ..uploads import MOST_BYTES, MOST_MASKS, body_of, check_request, decoded
 

@@ -23,8 +23,8 @@ from ...audits.outliers import FEWEST, distances
 from ...errors import ExplanationError
 from ...images import whole_pixels
 from ...output.web_maps import swatch
-from ..dependencies import JPEG, JobId, TheJobs, TheSummaries
 from ..job_queue import JobQueue
+from ..parameters import JPEG, JobId, TheJobs, TheSummaries
 from ..schemas import Job, UnknownJob
 from .results import KEPT, jpeg, truth_of
 

@@ -35,11 +35,12 @@ from ...interpretation.repaints import Repaint, Stroke
 from ...interpretation.trial_calls import answers_saved
 from ...interpretation.trials import Intervention, try_strokes
 from ...models.model import Model
+from ...output.figure_tests import Shot, Shots
 from ...output.html import data_url
-from ...output.shots import Shot, Shots
 from ...output.web_maps import findings_json, pack, swatch
 from ..comparison import check_comparable, described, why_not
-from ..dependencies import (
+from ..image_decoder import DECODER, LONGEST_SIDE
+from ..parameters import (
     BODY,
     BYTES,
     JPEG,
@@ -52,7 +53,6 @@ from ..dependencies import (
     TheExplanation,
     TheJobs,
 )
-from ..image_decoder import DECODER, LONGEST_SIDE
 from ..schemas import OPEN, JobRequest
 from ..uploads import MOST_FILLS, body_of, rendering
 

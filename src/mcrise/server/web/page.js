@@ -7,7 +7,7 @@ import { filtered } from "./filter.js";
 import { makeImage } from "./image.js";
 import { makeJobList, showJobList } from "./job_list.js";
 import { deleteSoon, listJobs } from "./jobs.js";
-import { makeNew, openNew } from "./new.js";
+import { makeNew, openNew } from "./new_job.js";
 import { loadAudit, showOverview } from "./overview.js";
 import { change, go, leave, renderWith, state, visit } from "./store.js";
 import { toast } from "./toast.js";

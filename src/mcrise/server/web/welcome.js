@@ -4,7 +4,7 @@
 import { byStrength, drawStrip } from "./colors.js";
 import { byId, el } from "./element.js";
 import { at, drawBars, drawScale, shareOf, signed, unpack } from "./maps.js";
-import { openNew } from "./new.js";
+import { openNew } from "./new_job.js";
 import { around } from "./outline.js";
 import { makeStage } from "./stage.js";
 

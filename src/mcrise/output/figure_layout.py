@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .._util.text import one_line
 from ..interpretation.findings import Finding, Findings
 from ..maps import Maps
+from .figure_tests import LOWERS, RAISES, Shot, shown_maps
 from .plots import (
     LETTER,
     Scale,
@@ -29,7 +30,6 @@ from .plots import (
     sample,
     scale_for,
 )
-from .shots import LOWERS, RAISES, Shot, shown_maps
 
 WIDTH, MARGIN, GAP = 1400, 28, 16  # pixels, of which an inch has 100
 DPI = 100

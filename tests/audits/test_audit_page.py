@@ -17,10 +17,9 @@ from playwright.sync_api import expect, sync_playwright
 from starlette.testclient import TestClient
 
 import mcrise
-from mcrise.audits import html as audit_page
-from mcrise.audits import tables
+from mcrise.audits import audit_page, tables
+from mcrise.audits.audit_page import render
 from mcrise.audits.class_stats import read_stats
-from mcrise.audits.html import render
 from mcrise.batch.storage import Storage, parquet
 from mcrise.models.model import Model
 from mcrise.output.html import digest

@@ -6,7 +6,7 @@ from PIL import Image
 
 import mcrise
 from mcrise.errors import InputError
-from mcrise.sources import find_paths, open_sources
+from mcrise.image_sources import find_paths, open_sources
 from planted import PatchModel, photo
 
 MODEL = PatchModel(slice(4, 12), slice(4, 12))

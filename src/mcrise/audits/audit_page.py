@@ -26,14 +26,12 @@ from .background import OWN
 from .class_data import AuditInfo, class_maps
 from .class_findings import FEWEST
 from .class_stats import ALL, AuditStats, ClassStats, read_stats
+from .figures_json import reporting_damage
+from .headlines import Striking, class_sentences, most_striking, most_striking_first
 from .measure import OTHER_LIGHTS
 from .rule_check import rules_line
-from .schema import reporting_damage
 from .stats import Estimate
-from .striking import Striking, class_sentences, most_striking, most_striking_first
-from .suspects import read_outcomes, rows_of
-from .tables import read_asked, read_rows, read_thumbnails
-from .text import (
+from .summary import (
     MOST_NAMED,
     FirstPage,
     first_page,
@@ -42,6 +40,8 @@ from .text import (
     mistakes_by_kind,
     own_color,
 )
+from .suspects import read_outcomes, rows_of
+from .tables import read_asked, read_rows, read_thumbnails
 from .zones import OUTER
 
 FILE = "audit.html"

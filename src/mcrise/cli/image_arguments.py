@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import InputError
+from ..image_sources import find_paths, returned_or_raised
 from ..images import View
 from ..models.model import Model
-from ..sources import find_paths, returned_or_raised
 
 STDIN = "-"
 

@@ -8,12 +8,12 @@ import numpy as np
 from ..fills import Fill
 from ..maps import Maps
 from .candidates import region_of
-from .describe import key_of, may_be_veto, same_place, scores_alone
+from .causes import key_of, may_be_veto, same_place, scores_alone
 from .findings import Question, Trial
 from .inquiry import Inquiry, ask_about, merge_takes
 from .regions import dilate, place_of
 from .repaints import Region, Repaint, Stroke, own_mean
-from .scale import Scores
+from .score_change import Scores
 
 N_APART = 4  # places that are tried two at a time
 REGAINED = 0.3  # of what one of two places loses: if both lose so much less, they may have to match

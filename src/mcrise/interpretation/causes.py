@@ -18,7 +18,7 @@ from ..images import unit_float
 from .claims import CLAIM_KINDS, Claim
 from .findings import Control, Finding, Question, Trial
 from .repaints import Region, Repaint, Stroke, own_mean, shuffled, tinted, turned_hue
-from .scale import LEAST_RISE, Scale
+from .score_change import LEAST_RISE, Scale
 
 MOST_COLORS = 7  # tried on a place, beside the one that was painted first
 N_SHUFFLES, MOST_FALL = 5, 4  # of these, where the order of the pixels matters

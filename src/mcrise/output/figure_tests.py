@@ -12,7 +12,7 @@ from ..explanation import Explanation
 from ..images import downsample, downsampling_step
 from ..interpretation.findings import Finding, Findings, Trial, box_of
 from ..interpretation.inquiry import merge_takes
-from ..interpretation.scale import scale_of
+from ..interpretation.score_change import scale_of
 from ..maps import Maps
 from .plots import (
     MOST_SIDE,

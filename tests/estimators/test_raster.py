@@ -11,8 +11,8 @@ import pytest
 from scipy.ndimage import binary_dilation
 
 from mcrise import model_calls, sampling
-from mcrise.estimators import lattice
-from mcrise.estimators.lattice import raster_of
+from mcrise.estimators import raster
+from mcrise.estimators.raster import raster_of
 from mcrise.explanation import Explanation
 from mcrise.images import Geometry, View, downsample, touched_blocks
 from mcrise.interpretation.findings import Findings
@@ -45,9 +45,9 @@ def planted_record(size, n_masks=512, grid=(8, 8), n_classes=10):
 
 def both_ways(monkeypatch, make):
     """What is made with every pixel a point, and with fewer points than pixels."""
-    monkeypatch.setattr(lattice, "LARGE", 10**9)
+    monkeypatch.setattr(raster, "LARGE", 10**9)
     exact = make()
-    monkeypatch.setattr(lattice, "LARGE", 0)
+    monkeypatch.setattr(raster, "LARGE", 0)
     return exact, make()
 
 
@@ -80,7 +80,7 @@ def test_a_map_from_points_is_within_a_hundredth_of_its_error(monkeypatch, estim
 
 def test_waves_are_normalised_alike_and_come_back(monkeypatch):
     values = np.random.default_rng(0).normal(size=(2, 193, 145))
-    monkeypatch.setattr(lattice, "LARGE", 0)
+    monkeypatch.setattr(raster, "LARGE", 0)
     points = raster_of(Plan((400, 300), grid=(8, 6)))
     assert points.shape == values.shape[1:]
     np.testing.assert_allclose(points.unwaves(points.waves(values)), values, atol=1e-12)
@@ -145,7 +145,7 @@ def test_a_report_of_a_large_picture_says_that_it_shows_fewer_pixels():
 
 THREADS = """
 import zlib
-from test_lattice import planted_record
+from test_raster import planted_record
 from mcrise.interpretation.regions import interpret
 record = planted_record((96, 96), 1024, n_classes=43)
 maps = [record.maps(target, "smooth") for target in range(3)]
