@@ -55,11 +55,7 @@ class Prediction(NamedTuple):
     score: float
     runner_up: "Prediction | None" = None
     kind: str = "probability"  # of scores
-
-    @property
-    def is_undecided(self) -> bool:
-        """Whether the class that comes next has nearly the same score."""
-        return self.runner_up is not None and self.score - self.runner_up.score < UNDECIDED
+    is_undecided: bool = False  # whether the class that comes next has nearly the same score
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -271,7 +267,10 @@ class Explanation:
     def prediction(self) -> Prediction:
         """The class with the highest score on the untouched image, and the next one."""
         first, *others = self.top(2)
-        return first._replace(runner_up=others[0]) if others else first
+        if not others:
+            return first
+        near = first.score - others[0].score < UNDECIDED * self.score_range
+        return first._replace(runner_up=others[0], is_undecided=near)
 
     @property
     def notes(self) -> tuple[str, ...]:

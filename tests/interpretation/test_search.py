@@ -186,7 +186,7 @@ def test_the_image_as_a_whole_matters_where_each_half_does_and_no_place():
     image = np.random.default_rng(0).integers(60, 190, (SIZE, SIZE, 3), np.uint8)
     found = explained(image, shown, mask_prob=0.2).findings
     assert [claim.kind for claim in found.claims] == ["all together"]
-    assert any("the image as a whole matters" in line for line in found.remarks)
+    assert any("the whole image matters" in line for line in found.remarks)
 
 
 def test_a_color_that_lowers_the_score_anywhere_is_a_veto():

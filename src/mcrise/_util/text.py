@@ -34,6 +34,18 @@ def number(score: float, kind: str) -> str:
     return f"{score:,.0f}" if abs(score) >= 1000 else f"{score:.3g}"
 
 
+def numbers(scores: Sequence[float], kind: str) -> list[str]:
+    """Scores for people, with so many digits that those that differ look different."""
+    short = [number(score, kind) for score in scores]
+    if len(set(short)) == len(set(scores)) or kind == "any":
+        return short
+    for digits in (3, 4):
+        longer = [f"{score:.{digits}f}" for score in scores]
+        if len(set(longer)) == len(set(scores)):
+            return longer
+    return short
+
+
 def visible(text: str) -> str:
     """A text of several lines, whatever is in them; what was JSON stays JSON."""
     return ACTING.sub(lambda found: _spelled(found[0]), text)

@@ -40,7 +40,8 @@ from .transplants import N_RUNNERS_UP, Corner, Transplant, as_given
 from .zones import Zone, box_share, mask_share, onto_raster, outer_part, zone_shares
 
 POOLED = "centered"  # linear: maps of few masks are noisy, but their mean is not biased
-EFFORT = Effort(search=16, described=1, controls=10, parts=0, several=False)  # 40 trials at most
+# 40 trials at most
+EFFORT = Effort(search=16, rising=False, described=1, controls=10, parts=0, several=False)
 THUMBNAIL = 96  # pixels
 HALVES = slice(0, None, 2), slice(1, None, 2)  # of the masks
 OTHER_LIGHTS = {"gray": Gray(), "hue120": Hue(120.0), "hue240": Hue(240.0)}

@@ -53,8 +53,13 @@ class Lattice:
     def within(self, region: Region) -> NDArray[np.int64]:
         """The blocks that lie in a region and are smaller."""
         inside = self.means(region[None])[0] > 1 - 1e-9
-        areas = (self.blocks[:, 3] - self.blocks[:, 1]) * (self.blocks[:, 4] - self.blocks[:, 2])
-        return np.flatnonzero(inside & (areas < region.sum()))
+        return np.flatnonzero(inside & (self.areas < region.sum()))
+
+    @property
+    def areas(self) -> NDArray[np.int64]:
+        """Of the blocks, in pixels: (B,)."""
+        _, top, left, bottom, right = self.blocks.T
+        return np.asarray((bottom - top) * (right - left))
 
 
 def lattice_of(size: tuple[int, int], grid: tuple[int, int]) -> Lattice:

@@ -36,6 +36,7 @@ class Effort:
     """How much a search may ask."""
 
     search: int = 64  # blocks
+    rising: bool = True  # whether as many more are tried where the score can rise
     described: int = 5  # places
     full: int = 2  # of these, with all tests
     controls: int = 19  # other places

@@ -27,6 +27,7 @@ SMALLEST = 0.25  # cells; a smaller region is not reported
 SURE = 1.3  # margins; wider than one, since every region is judged for several fills
 MINOR = 0.25  # of the region's strongest effect: below it, a fill is not said to move the score
 ALIKE = 0.5  # of the same: if certainly below it, a fill leaves the score about as it is
+N_SIDES = 8  # eighths of a turn: a ring has some of itself in each
 PADS = ((1, 0), (0, 0)), ((0, 0), (1, 0))  # a row, or a column, before the first
 
 
@@ -249,7 +250,7 @@ def place_of(region: NDArray[np.bool_]) -> str:
         rows, cols = (int(m) for m in middle)
         reach = math.ceil(min(height, width) / 16)
         heart = region[rows - reach : rows + reach + 1, cols - reach : cols + reach + 1]
-        return "the center" if heart.mean() > 0.5 else "a ring around the center"
+        return "a ring around the center" if surrounds(region, heart) else "the center"
     words = []
     if abs(down) >= 1 / 3:
         words.append("upper" if down < 0 else "lower")
@@ -258,6 +259,14 @@ def place_of(region: NDArray[np.bool_]) -> str:
     outer = "corner" if len(words) == 2 else "rim"
     words.append(outer if max(abs(down), abs(across)) > 2 / 3 else "part")
     return f"the {' '.join(words)}"
+
+
+def surrounds(region: NDArray[np.bool_], heart: NDArray[np.bool_]) -> bool:
+    """Whether a region lies all around its middle, which is not of it."""
+    rows, columns = np.nonzero(region)
+    angles = np.arctan2(rows - rows.mean(), columns - columns.mean())
+    n_sides = len(np.unique(np.floor(angles / (np.pi / 4))))
+    return heart.mean() <= 0.5 and n_sides >= N_SIDES
 
 
 # ---- the words

@@ -43,16 +43,26 @@ class Scale:
     @property
     def share(self) -> float:
         """What a share of the score is taken of: of scores of any kind, their range."""
-        return abs(self.score) if self.range == 1 else self.range
+        return abs(self.score) if self.is_probability else self.range
+
+    @property
+    def least_change(self) -> float:
+        """What counts: a change of the score by less does not matter."""
+        return max(LOST * self.share, LEAST_CHANGE * self.range)
+
+    @property
+    def least_rise(self) -> float:
+        """The same where the answer stays the same and the score rises."""
+        return max(LOST * self.share, LEAST_RISE * self.range)
 
     def falls(self, after: float) -> bool:
-        return self.score - after >= max(LOST * self.share, LEAST_CHANGE * self.range)
+        return self.score - after >= self.least_change
 
     def falls_far(self, after: float) -> bool:
         return self.falls(after) and self.score - after >= FIRM * self.share
 
     def rises(self, after: float) -> bool:
-        return after - self.score >= max(LOST * self.share, LEAST_RISE * self.range)
+        return after - self.score >= self.least_rise
 
     def keeps(self, after: float) -> bool:
         return after >= self.score - (1 - KEPT) * self.share
@@ -70,7 +80,7 @@ class Scale:
     def direction(self, scores: Scores) -> int:
         """+1 or -1 where a repaint matters, by the decision or by the score; else 0."""
         change = float(scores[self.target]) - self.score
-        large = abs(change) >= max(LOST * self.share, LEAST_CHANGE * self.range)
+        large = abs(change) >= self.least_change
         matters = large or self.changes_decision(scores)
         return (1 if change > 0 else -1) if matters and change else 0
 

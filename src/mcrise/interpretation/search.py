@@ -9,14 +9,14 @@ letters of the findings are in the trials.
 import math
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 
 from ..explanation import Explanation
 from ..fills import Fill
 from ..maps import Maps
-from .candidates import LARGEST, Ranking
+from .candidates import LARGEST, Candidate, Ranking
 from .causes import may_be_veto, other_fills, same_place
 from .combinations import ask_idle, ask_least, ask_needed
 from .conclusions import counterfactual_of, findings_from, gives
@@ -42,7 +42,10 @@ from .score_change import LOST, Scores
 ROUND = 8  # blocks asked about at a time
 MOST_OF_IT = 0.8  # of the margin: a smaller block that does this much is the finding
 MOST_ASKED_AGAIN = 10  # places, where answers differ each time
+APART = 0.0  # of the smaller of two described places, that lies on the other
 N_PAIRED = 6  # blocks that are tried two at a time on the way to another class
+PATIENCE = 3  # rounds without anything new that are still followed by one
+SHRINKING = 0.375  # of the budget: as many smaller blocks may be tried
 WEAK = 0.5  # relative error of a map, from which on the image is scanned beside it
 WRONG = 0.2  # of the trials that matter, against the sign of the map: then it is scanned too
 ROOM = 1 / (1 + LOST)  # of the range: a lower score can rise, which maps show badly: then too
@@ -67,14 +70,15 @@ def search(
     inquiry = Inquiry(explanation, target, list(known), effort)
     maps = explanation.maps(target)
     lobes = yield from ask_lobes(inquiry, maps)
-    n_left = yield from look(inquiry, maps, lobes, budget - len(lobes))
+    n_rising = budget if effort.rising and can_rise(inquiry) else 0
+    n_left = yield from look(inquiry, maps, lobes, budget - len(lobes), n_rising)
     yield from inquiry.ask_untouched()
     mains, described = yield from choose(inquiry, maps)
     for main in described[:1]:
         yield from describe(inquiry, main, effort.full > 0)
         if effort.several and lowers_anywhere(inquiry, main):  # what do the other colors do?
             tried = [one for one in inquiry.trials if one.role in SEARCHED]
-            yield from look(inquiry, maps, tried, n_left, main.fill)
+            yield from look(inquiry, maps, tried, n_left, without=main.fill)
             mains, others = yield from choose(inquiry, maps, main.fill)
             described = [main, *others]
     for number, main in enumerate(described[1:], start=1):
@@ -91,6 +95,10 @@ def search(
         yield from reach(inquiry, wanted, budget)
     elif effort.several and target == inquiry.scale.predicted and len(inquiry.scale.before) > 1:
         yield from ask_pairs(inquiry, mains)
+    if effort.several:
+        yield from shrink(
+            inquiry, maps if wanted is None else explanation.maps(wanted), wanted, budget
+        )
     yield from confirm_change(inquiry, wanted)
     return findings_from(explanation, target, inquiry.trials, wanted)
 
@@ -112,11 +120,12 @@ def look(
     maps: Maps,
     tried: Sequence[Trial],
     n_left: int,
+    n_rising: int = 0,
     without: Fill | None = None,
 ) -> Generator[list[Question], list[Scores], int]:
     """Try blocks in the order of the map, until a round brings nothing new.
 
-    Returns how many more might be tried.
+    `n_rising` more are for what raises the score. Returns how many more might be tried.
     """
     ranking = Ranking(inquiry.lattice, maps.values)
     if without is not None:
@@ -128,10 +137,10 @@ def look(
 
     opposite: list[bool] = []  # of trials that matter, whether the map has the other sign
 
-    def rounds(order: Ranking) -> Generator[list[Question], list[Scores], None]:
+    def rounds(order: Ranking, patience: int = 1) -> Generator[list[Question], list[Scores], None]:
         nonlocal n_left
-        is_new = True
-        while is_new and n_left > 0:
+        n_idle = 0  # rounds in a row that brought nothing new
+        while n_idle < patience and n_left > 0:
             picked = order.next_round(min(ROUND, n_left))
             if not picked:
                 break
@@ -140,17 +149,22 @@ def look(
             ways = [inquiry.direction(one) for one in made]
             opposite.extend(way == -one.direction for one, way in zip(picked, ways, strict=True)
                             if way)  # fmt: skip
-            is_new = learn(made)
+            n_idle = 0 if learn(made) else n_idle + 1
 
     learn(one for one in tried if one.repaint.share <= LARGEST and one.fill != without)
     yield from rounds(ranking)
     wrong = sum(opposite) > WRONG * len(opposite) or not opposite
-    can_rise = inquiry.scale.score < ROOM * inquiry.scale.range
-    if can_rise:
-        yield from rounds(ranking.upwards())
-    if maps.relative_error > WEAK or wrong or can_rise:
+    n_left += n_rising
+    if can_rise(inquiry):
+        yield from rounds(ranking.upwards(), PATIENCE)
+    if maps.relative_error > WEAK or wrong or can_rise(inquiry):
         n_left = yield from scan(inquiry, ranking, n_left)
     return n_left
+
+
+def can_rise(inquiry: Inquiry) -> bool:
+    """Whether there is room above the score."""
+    return inquiry.scale.score < ROOM * inquiry.scale.range
 
 
 def scan(
@@ -229,7 +243,9 @@ def pick(inquiry: Inquiry, maps: Maps, found: Sequence[Trial], had: Sequence[Tri
 
     def is_apart(one: Trial, others: Sequence[Trial]) -> bool:
         way = inquiry.direction(one)
-        return not any(inquiry.direction(two) == way and same_place(one, two) for two in others)
+        return not any(
+            inquiry.direction(two) == way and same_place(one, two, APART) for two in others
+        )
 
     def on_map(one: Trial) -> float:
         mean = maps.values[inquiry.fills.index(one.fill)][one.region].mean()
@@ -356,6 +372,51 @@ def confirm_change(
         if one.repaint.digest not in known:
             known.add(one.repaint.digest)
             yield from inquiry.ask_surely([Question(one.repaint, "counterfactual")], AFRESH)
+
+
+def shrink(
+    inquiry: Inquiry, maps: Maps, wanted: int | None, budget: int
+) -> Generator[list[Question], list[Scores], None]:
+    """Try blocks that are smaller than the smallest repaint which changes the answer.
+
+    In the fills that did: a few of its own parts, then others in the order of the map.
+    """
+    n_left = int(SHRINKING * budget)
+    while n_left > 0:
+        changing = [one for one in inquiry.trials if one.repaint.strokes and one.role != "whole"
+                    and gives(inquiry.scale, one, wanted)]  # fmt: skip
+        if not changing:
+            return
+        best = min(changing, key=lambda one: one.repaint.share)
+        known = {one.repaint.digest for one in inquiry.trials}
+        asked = (inquiry.question(one, "counterfactual")
+                 for one in smaller_blocks(inquiry, maps, best, changing, wanted))  # fmt: skip
+        untried = (one for one in asked if one.repaint.digest not in known)
+        new = list(islice(untried, min(ROUND, n_left)))
+        if not new:
+            return
+        n_left -= len(new)
+        yield from inquiry.ask(new)
+
+
+def smaller_blocks(
+    inquiry: Inquiry, maps: Maps, best: Trial, changing: Sequence[Trial], wanted: int | None
+) -> list[Candidate]:
+    """Blocks that are smaller than a repaint: some of its parts, then in the order of the map."""
+    lattice, fills = inquiry.lattice, inquiry.fills
+    way = -1 if wanted is None and inquiry.target == inquiry.scale.predicted else 1
+    used = [k for k, fill in enumerate(fills)
+            if any(fill == stroke.fill for one in changing for stroke in one.repaint.strokes)
+            ]  # fmt: skip
+    effects = way * lattice.means(maps.values[used]) * lattice.blocks[:, 0]  # (used, B)
+    small = np.flatnonzero(lattice.areas < best.repaint.share * math.prod(lattice.size))
+    inside = lattice.means(best.region[None])[0, small] > 1 - 1e-9
+    order = [(k, int(block)) for k, block in
+             zip(*np.unravel_index(np.argsort(-effects[:, small], axis=None, kind="stable"),
+                                   (len(used), len(small))), strict=True)]  # fmt: skip
+    parts = [one for one in order if inside[one[1]]][: inquiry.effort.parts]
+    return [Candidate(int(small[block]), used[k], way)
+            for k, block in dict.fromkeys([*parts, *order])]  # fmt: skip
 
 
 def both(one: Trial, other: Trial) -> Question:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._util.text import number
+from .._util.text import number, numbers
 from ..explanation import Explanation
 from ..fills import Fill, Gray
 from ..maps import Maps
@@ -16,7 +16,7 @@ from .findings import SEARCHED, Control, Finding, Trial, box_of
 from .inquiry import answers_before, surely_says
 from .regions import place_of
 from .repaints import Region
-from .score_change import KEPT, Scale
+from .score_change import KEPT, LOST, Scale
 
 # What a finding comes to, most telling first; the first claim that was made heads the sentence.
 HEADLINES = {
@@ -26,7 +26,7 @@ HEADLINES = {
     "saturation": "its saturation matters",
     "hue": "its hue matters",
     "sharpness": "its sharpness matters",
-    "color": "its color matters, not its texture",
+    "color": "its texture is not needed; {fills} here lower the score",
     "structure": "its texture or shape matters; no flat color keeps the score",
     "mixture": "its mix of colors matters, not how they are arranged",
     "missing color": "{fills} here raises the score",
@@ -68,6 +68,15 @@ class Words:
     def number(self, score: float) -> str:
         return number(score, self.explanation.kind)
 
+    @property
+    def least(self) -> str:
+        """The smallest change of the score that counts."""
+        return f"{self.number(self.scale.least_change)} or more"
+
+    @property
+    def least_rise(self) -> str:
+        return f"{self.number(self.scale.least_rise)} or more"
+
     def span(self, scores: Sequence[float]) -> str:
         """`0.11 to 0.35`."""
         low, high = self.number(min(scores)), self.number(max(scores))
@@ -100,7 +109,7 @@ class Words:
     def movement(self, finding: Finding) -> str:
         """What was painted, the score after it, what the model then says, and how it was chosen."""
         verb = "falls" if finding.direction < 0 else "rises"
-        before, after = self.number(finding.before), self.number(finding.after)
+        before, after = numbers([finding.before, finding.after], self.explanation.kind)
         moved = f"{self.label!r} {verb} from {before} to {after}"
         spread = ""
         if finding.trial.repeats is not None:
@@ -108,10 +117,17 @@ class Words:
             spread = f" (mean of {len(some)} answers, {self.span(some.tolist())})"
         still = "still" if finding.trial.says == self.scale.predicted else "then"
         one_score = len(self.scale.before) == 1
-        then = "" if one_score else f" and the model {still} says {finding.says!r}"
+        then = "" if one_score else f" and the model {still} says {self.answer(finding.trial)}"
         return (
             f"{sentence_case(painted(finding.trial))}, {moved}{spread}{then}{self.chosen(finding)}."
         )
+
+    def answer(self, trial: Trial) -> str:
+        """`'yield' (0.41)`: what the model says after a repaint; its score where that is news."""
+        says = self.explanation.label(trial.says)
+        if trial.says == self.scale.target:
+            return repr(says)
+        return f"{says!r} ({self.number(float(trial.scores[trial.says]))})"
 
     @property
     def n_places(self) -> int:
@@ -119,7 +135,7 @@ class Words:
         return len({key_of(one.region) for one in self.trials if one.role in SEARCHED})
 
     def chosen(self, finding: Finding) -> str:
-        """` (chosen from 40 places tried; the strongest away from it leaves 0.62)`, of A only."""
+        """` (picked from 40 places tried; the strongest elsewhere leaves 0.62)`, of A only."""
         if finding.letter != "A":
             return ""
         tried = [one for one in self.trials if one.role in SEARCHED]
@@ -128,7 +144,7 @@ class Words:
             return ""
         best = (min if finding.direction < 0 else max)(away)
         return (
-            f" (chosen from {self.n_places} places tried; the strongest away from it leaves "
+            f" (picked from {self.n_places} places tried; the strongest elsewhere leaves "
             f"{self.number(best)})"
         )
 
@@ -238,8 +254,8 @@ class Words:
             covered = np.logical_or.reduce([one.region for one in lowering]).mean()
             if covered >= MOST_REACTS:
                 return [
-                    f"Much of the image matters: {len(lowering)} places where painting lowers "
-                    f"{self.label!r} cover {100 * covered:.0f}% of it."
+                    f"Many places matter: {self.label!r} falls when any of {len(lowering)} is "
+                    f"painted, and together they cover {100 * covered:.0f}% of the image."
                 ]
         return []
 
@@ -282,8 +298,8 @@ class Words:
         if claim.kind == "all together":
             colors = join([fill.name for fill in claim.fills], "or")
             return (
-                f"No place that was tried changes {label!r} by 15%, but the image as a whole "
-                f"matters: {colors} on any half of it leaves "
+                f"No place that was tried changes {label!r} by {self.least}, but the whole "
+                f"image matters: {colors} on any half of it leaves "
                 f"{self.span([numbers['least'], numbers['most']])} "
                 f"(from {self.number(numbers['before'])})."
             )
@@ -330,7 +346,7 @@ class Words:
         large = [one for one in self.trials if one.role == "whole"
                  and self.scale.direction(one.scores)
                  and surely_says(self.scale, before, one)]  # fmt: skip
-        first = f"None of the {self.n_places} places tried changes {self.label!r} by 15%."
+        first = f"None of the {self.n_places} places tried changes {self.label!r} by {self.least}."
         if not large:
             return first
         least = min(large, key=lambda one: (one.repaint.share, -abs(one.score - self.scale.score)))
@@ -376,7 +392,7 @@ class Words:
         places = [letters.get(key_of(stroke.region)) or stroke.place for stroke in strokes]
         names = [f"{place} ({box_words(stroke.region)}) in {stroke.fill.name}"
                  for place, stroke in zip(places, strokes, strict=True)]  # fmt: skip
-        says = f"; the model then says {self.explanation.label(smallest.says)!r}"
+        says = f"; the model then says {self.answer(smallest)}"
         share = f"{100 * smallest.repaint.share:.1f}% of the image"
         return (
             f"Smallest repaint found that {does} ({share}): {join(names, 'and')}"
@@ -407,6 +423,8 @@ def meaning(finding: Finding) -> str:
     claim = next(filter(None, map(finding.claim, HEADLINES)), None)
     if claim is None:
         return f"painting it {'lowers' if finding.direction < 0 else 'raises'} the score"
+    if claim.kind == "color" and needs_hue(finding):
+        return "its color matters, not its texture"
     if claim.kind in ("lowers", "raises") and finding.fill.is_color and not covering(finding):
         verb = "lowers" if finding.direction < 0 else "raises"
         among = [one.fill for one in (finding.trial, *finding.tests) if one.role in COLORS]
@@ -423,6 +441,12 @@ def meaning(finding: Finding) -> str:
     ):
         return f"{finding.fill.name} here lowers the score; what is there does not matter"
     return HEADLINES[claim.kind].format(fills=join([fill.name for fill in claim.fills], "or"))
+
+
+def needs_hue(finding: Finding) -> bool:
+    """Whether its average color keeps the score, and the gray that is as bright does not."""
+    gray = next((one.score for one in finding.tests if one.role == "gray"), finding.before)
+    return finding.before - gray >= LOST * abs(finding.before)
 
 
 def covering(finding: Finding) -> bool:
@@ -442,15 +466,14 @@ def control_words(control: Control, kind: str, direction: int = -1) -> str:
     """`Control: the same block in 19 other places leaves 0.84 (median; lowest 0.45); only here.`"""
     scores = control.scores
     if len(scores) < FEWEST_PLACES:
-        said = "Not controlled: the place is too large to try in enough others."
+        said = "No control: a place of this size fits into too few others."
         some = sorted({number(one.score, kind): one.score for one in control.pieces}.values())
         span = " to ".join(dict.fromkeys(number(one, kind) for one in (some[:1] + some[-1:])))
         return f"{said} As much of the rest, in pieces, leaves {span}." if some else said
     most, word = (min(scores), "lowest") if direction < 0 else (max(scores), "highest")
     verdict = "the effect is found only here"
     if control.verdict != "only here":
-        do = "does" if control.n_as_much == 1 else "do"
-        verdict = f"{control.n_as_much} of them {do} about as much"
+        verdict = f"in {control.n_as_much} of them the effect is about as large"
     return (
         f"Control: the same block in {len(scores)} other places leaves "
         f"{number(float(np.median(scores)), kind)} (median; {word} {number(most, kind)}); "

@@ -206,7 +206,7 @@ class Comparison(ArrayEq):
             out.append(f"Repaints that raise {wanted!r} most:")
             out += [f"- {suggestion_line(one, explanation)}" for one in self.suggestions]
         else:
-            out.append(f"No repaint that was tried raises {wanted!r} by 15%.")
+            out.append(f"No repaint that was tried raises {wanted!r} by {words.least_rise}.")
         return out
 
     def to_json(self, explanation: Explanation) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def foot(explanation: Explanation, findings: Findings) -> list[str]:
     lines = [f"{control} {'; '.join(verdicts)}."] if verdicts else []
     tests = "Tests: ▼ lowers, ▲ raises, = keeps the score."
     frames = (
-        "Frames: thick, the answer changes; medium, the score changes by 15% or more; thin, less."
+        "Frames: thick, the answer changes; medium, the score clearly does; thin, it hardly does."
     )
     lines += [f"{tests} {frames}", f"Cost: {explanation.n_calls}."]
     return [*lines, *(f"Note: {note}." for note in explanation.assumed)]
