@@ -56,6 +56,11 @@ def test_a_list_mixes_colors_palettes_and_other_fills_in_its_order():
     assert names(parse("rgbwk,yellow")) == [*names(RGBWK), "yellow"]
 
 
+@pytest.mark.parametrize("word", ["gray", "grey", "Grey"])
+def test_gray_is_spelled_either_way(word):
+    assert parse(word) == (Gray(),)
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [("rde", "'red'"), ("purpel", "'purple'"), ("blurr:3", "'blur'"), ("#12", "CSS names"),

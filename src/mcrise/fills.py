@@ -386,6 +386,9 @@ def parse_word(word: str, image: NDArray[Any] | None) -> tuple[Fill, ...]:
     kind, colon, argument = word.partition(":")
     if kind.lower() in (*PALETTES, *FILL_KINDS, "auto"):  # capitals do not matter
         word = f"{kind.lower()}{colon}{argument}"
+    word = (
+        "gray" if word.lower() == "grey" else word
+    )  # both without its colors, not the color of that name
     if word in PALETTES:
         return PALETTES[word]
     if word.partition(":")[0] != "auto":

@@ -163,6 +163,16 @@ def test_a_ring_lies_around_the_center():
     assert place_of((distance > 8) & (distance < 11)) == "a ring around the center"
 
 
+@pytest.mark.parametrize("gap", [2, 4])
+def test_two_blobs_or_a_half_moon_are_no_ring(gap):
+    region = np.zeros((40, 40), bool)
+    region[14:26, 4 : 20 - gap] = region[14:26, 20 + gap : 36] = True
+    assert place_of(region) == "the center"
+    down, across = np.mgrid[-20:20, -20:20]
+    distance = np.hypot(down, across)
+    assert place_of((distance > 9) & (distance < 13) & (down < 6)) == "the center"
+
+
 def test_a_map_over_all_fills_cannot_be_read():
     explanation = explain_masks(GRAY, constant_model, n_masks=64)
     with pytest.raises(mcrise.InputError, match="one map over all fills"):

@@ -287,6 +287,42 @@ def test_where_the_score_can_rise_a_small_block_that_raises_it_is_found(before):
     assert all(one.fill.name == "green" for one in raising)
 
 
+def test_the_smallest_repaint_has_no_smaller_part_that_does():
+    """One cell decides; larger blocks that hold it are ranked first."""
+    small = slice(16, 24), slice(32, 40)
+
+    def model(images):
+        lost = 1 - redness(images, *small)
+        return two(0.9 - 0.6 * lost - 0.2 * (1 - redness(images, *PATCH)))
+
+    explanation = explained(image_with((*PATCH, RED)), model)
+    found = explanation.findings.counterfactual
+    assert found is not None
+    assert found.repaint.share <= 1.01 * (8 * 8) / SIZE**2
+
+
+def test_described_places_share_nothing(red):
+    described = red.findings.described
+    covered = sum(one.region.astype(int) for one in described)
+    assert covered.max() == 1
+
+
+def test_what_a_run_tried_counts_when_two_classes_are_compared(red):
+    """A comparison may try one repaint only; the run has one that does it."""
+    comparison = mcrise.compare(red, 1, model=needs_red, trials=1)
+    assert comparison.counterfactual is not None
+    assert mcrise.find_counterfactual(red, needs_red, wanted=1, trials=1) is not None
+    for trials in (0, True, 2.5):
+        with pytest.raises(mcrise.InputError, match="whole number from 1"):
+            mcrise.compare(red, 1, model=needs_red, trials=trials)
+
+
+def test_an_answer_to_the_untouched_image_can_be_printed(red):
+    trial = Trial(Repaint(()), "untouched", np.float32([0.5, 0.5]), 0)
+    assert repr(trial) == "<Trial (untouched): score 0.50>"
+    assert trial.to_json()["score"] == 0.5
+
+
 def test_a_model_that_answers_differently_is_asked_five_times_and_the_first_answer_is_not_used():
     chance = np.random.default_rng(0)
 

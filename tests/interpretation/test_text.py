@@ -87,6 +87,32 @@ def test_covering_is_said_only_where_all_that_was_painted_does_it(explanation):
         assert headline(finding) == "red here lowers the score"
 
 
+@pytest.mark.parametrize(
+    ("gray", "said"),
+    [
+        (0.1, "its color matters, not its texture"),
+        (0.39, "its texture is not needed; red here lower the score"),
+    ],
+)
+def test_a_color_matters_only_where_a_gray_that_is_as_bright_does_not_do(explanation, gray, said):
+    finding = found(explanation, "color", 0.4, [0.1, 0.1])
+    (main, *_) = finding.tests
+    scores = np.float32([gray, 0.3, 0.2])
+    tests = (*finding.tests, replace(main, role="gray", scores=scores))
+    assert headline(replace(finding, tests=tests)) == said
+
+
+def test_two_scores_that_differ_look_different(explanation):
+    finding = found(explanation, "lowers", 0.4, [0.398])
+    assert "falls from 0.400 to 0.398" in words_of(explanation).movement(finding)
+
+
+def test_the_score_of_a_new_answer_is_said(explanation):
+    finding = found(explanation, "lowers", 0.4, [0.1])
+    finding = replace(finding, says="yield", changes_decision=True)
+    assert "the model then says 'yield' (0.35)" in words_of(explanation).movement(finding)
+
+
 def test_small_scores_of_any_kind_are_not_rounded_to_nothing(explanation):
     small = replace(explanation, kind="any", untouched=np.float32([0.00164, 0.0002, 0]))
     finding = replace(found(small, "lowers", 0.00164, [0.00114]), before=0.00164)

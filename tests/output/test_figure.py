@@ -141,7 +141,7 @@ def test_the_smallest_change_has_its_rows_and_columns(explanation, findings):
     trial = ask(explanation, looks_for_red, 0, region, explanation.plan.fills[2], "counterfactual")
     drawn = texts(plot_explanation(explanation, replace(findings, counterfactual=trial)))
     words = " ".join(drawn)
-    assert "rows 24–36, columns 12–36" in words
+    assert "rows 24-36, columns 12-36" in words
     assert "smallest change" in drawn
 
 

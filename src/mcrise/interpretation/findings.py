@@ -32,6 +32,7 @@ Role = Literal[
     "larger",  # more than a place, or as little of a large part as is needed
     "lobe",  # a significant area of the map, of any shape
     "untouched",  # the image as it is, asked again
+    "again",  # a place that may be a finding, where answers differ each time
     "control",  # the same block and color in another place
     "pair",  # two findings together
     "whole",  # halves and all of the image
@@ -50,7 +51,7 @@ class Question(NamedTuple):
     """
 
     repaint: Repaint
-    role: str
+    role: str  # one of Role
     letter: str = ""  # of the finding it is about
 
 
@@ -66,8 +67,8 @@ class Trial(ArrayEq):
     repeats: NDArray[np.float32] | None = None  # (R, C) single answers, where they differ
 
     def __repr__(self) -> str:
-        after = f"{self.score:.2f}"
-        return f"<Trial ({self.role}): {self.fill.name} on {self.repaint.share:.0%}, score {after}>"
+        what = f"{self.fill.name} on {self.repaint.share:.0%}, " if self.repaint.strokes else ""
+        return f"<Trial ({self.role}): {what}score {self.score:.2f}>"
 
     @property
     def region(self) -> Region:
@@ -93,12 +94,17 @@ class Trial(ArrayEq):
         spread = None if self.repeats is None else self.repeats[:, self.target].tolist()
         return {
             "role": self.role,
-            "fill": self.fill.name,
-            "box": box_of(self.region),
-            "share": self.repaint.share,
+            **(self.painted_to_json() if self.repaint.strokes else {}),
             "score": self.score,
             "predicted": self.says,
             **({} if spread is None else {"repeats": spread}),
+        }
+
+    def painted_to_json(self) -> dict[str, Any]:
+        return {
+            "fill": self.fill.name,
+            "box": box_of(self.region),
+            "share": self.repaint.share,
         }
 
 

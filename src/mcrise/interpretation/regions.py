@@ -27,7 +27,6 @@ SMALLEST = 0.25  # cells; a smaller region is not reported
 SURE = 1.3  # margins; wider than one, since every region is judged for several fills
 MINOR = 0.25  # of the region's strongest effect: below it, a fill is not said to move the score
 ALIKE = 0.5  # of the same: if certainly below it, a fill leaves the score about as it is
-N_SIDES = 8  # eighths of a turn: a ring has some of itself in each
 PADS = ((1, 0), (0, 0)), ((0, 0), (1, 0))  # a row, or a column, before the first
 
 
@@ -241,6 +240,8 @@ def verdict_on(value: float, margin: float, scale: float) -> str:
 
 def place_of(region: NDArray[np.bool_]) -> str:
     """Where a region lies, in words."""
+    from scipy.ndimage import binary_fill_holes
+
     if region.mean() > 0.6:
         return "most of the image"
     height, width = region.shape
@@ -250,7 +251,8 @@ def place_of(region: NDArray[np.bool_]) -> str:
         rows, cols = (int(m) for m in middle)
         reach = math.ceil(min(height, width) / 16)
         heart = region[rows - reach : rows + reach + 1, cols - reach : cols + reach + 1]
-        return "a ring around the center" if surrounds(region, heart) else "the center"
+        is_ring = heart.mean() <= 0.5 and binary_fill_holes(region)[rows, cols]
+        return "a ring around the center" if is_ring else "the center"
     words = []
     if abs(down) >= 1 / 3:
         words.append("upper" if down < 0 else "lower")
@@ -259,14 +261,6 @@ def place_of(region: NDArray[np.bool_]) -> str:
     outer = "corner" if len(words) == 2 else "rim"
     words.append(outer if max(abs(down), abs(across)) > 2 / 3 else "part")
     return f"the {' '.join(words)}"
-
-
-def surrounds(region: NDArray[np.bool_], heart: NDArray[np.bool_]) -> bool:
-    """Whether a region lies all around its middle, which is not of it."""
-    rows, columns = np.nonzero(region)
-    angles = np.arctan2(rows - rows.mean(), columns - columns.mean())
-    n_sides = len(np.unique(np.floor(angles / (np.pi / 4))))
-    return heart.mean() <= 0.5 and n_sides >= N_SIDES
 
 
 # ---- the words

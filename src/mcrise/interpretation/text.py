@@ -459,6 +459,8 @@ def covering(finding: Finding) -> bool:
 def painted(trial: Trial) -> str:
     """`painted blue`, or what another fill does."""
     fill = trial.fill
+    if fill == Gray():
+        return "with its colors removed"
     return f"painted {fill.name}" if fill.is_color else f"with {fill.name}"
 
 

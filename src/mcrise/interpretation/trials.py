@@ -23,7 +23,7 @@ from .repaints import Region, Repaint, Stroke
 from .score_change import Scale, Scores, scale_of
 from .search import confirm_change, reach, search
 from .text import Words, box_words, control_words
-from .trial_calls import Untried, ask, conclude
+from .trial_calls import Untried, ask, check_budget, conclude, trials_of
 
 TRIALS = 64  # repaints that a search may try
 MOST_SUGGESTED = 3
@@ -139,13 +139,22 @@ def find_counterfactual(
 
     None if no repaint that was tried does.
     """
+    check_budget(trials)
     predicted = explanation.resolve(None)
     if wanted is None:
         found = conclude(explanation, search(explanation, predicted, trials), model)
         return found.counterfactual  # type: ignore[no-any-return]
     script = reach_alone(explanation, explanation.resolve(wanted), trials)
     tried = conclude(explanation, script, model)
-    return counterfactual_of(scale_of(explanation, predicted), tried, explanation.resolve(wanted))
+    known = [*tried, *stored_trials(explanation)]
+    return counterfactual_of(scale_of(explanation, predicted), known, explanation.resolve(wanted))
+
+
+def stored_trials(explanation: Explanation) -> list[Trial]:
+    """What was tried for any class; none where answers differ each time: they chose themselves."""
+    if explanation.nondeterminism:
+        return []
+    return [one for target in explanation.trial_logs for one in trials_of(explanation, target)]
 
 
 def reach_alone(
@@ -237,6 +246,7 @@ def compare(
     one gains what the other loses. With a model, blocks are tried in the order of the map of the
     wanted class: the smallest block, then two, that make the model say it.
     """
+    check_budget(trials)
     first, second = explanation.resolve(wanted), explanation.resolve(given)
     if first == second:
         raise InputError(
@@ -256,7 +266,7 @@ def compare(
     comparison = replace(
         comparison,
         suggestions=tuple(suggested(scale, sure)),
-        counterfactual=counterfactual_of(scale, made, first),
+        counterfactual=counterfactual_of(scale, [*made, *stored_trials(explanation)], first),
         trials=tuple(made),
         tried=True,
     )

@@ -13,6 +13,7 @@ from .._util.text import number, one_line
 from ..explanation import Explanation
 from ..interpretation.claims import join
 from ..interpretation.findings import Finding, Findings
+from ..interpretation.text import box_words
 from .figure_layout import (
     LEAD,
     MARGIN,
@@ -28,7 +29,7 @@ from .figure_layout import (
     Words,
     letters_title,
 )
-from .figure_tests import Shots, box_words, patch_name, smallest_change
+from .figure_tests import Shots, patch_name, smallest_change
 from .plots import MOST_SIDE
 
 MOST_LINES = 3  # of pictures, of findings with all their tests; the rest have one picture each

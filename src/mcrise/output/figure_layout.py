@@ -1,4 +1,4 @@
-"""Page: what the figure of an explanation is made of, placed in pixels of a page 1400 wide."""
+"""Figure layout: the parts of the figure of an explanation, placed in pixels of a page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Shots: repainted pictures that were shown to the model, with the score and the answer."""
+"""Figure tests: repainted pictures that were shown to the model, with the score and the answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from .._util.text import number, one_line
 from ..explanation import Explanation
 from ..images import downsample, downsampling_step
-from ..interpretation.findings import Finding, Findings, Trial, box_of
+from ..interpretation.findings import Finding, Findings, Trial
 from ..interpretation.inquiry import merge_takes
-from ..interpretation.score_change import scale_of
+from ..interpretation.score_change import Scale, scale_of
 from ..maps import Maps
 from .plots import (
     MOST_SIDE,
@@ -49,8 +49,14 @@ class Shots:
     maps: Maps  # as they are shown
 
     @property
+    def scale(self) -> Scale:
+        """Of the image as it is: of the mean of its answers, where they differ each time."""
+        untouched = [one.scores for one in self.findings.trials if one.role == "untouched"]
+        return scale_of(self.explanation, self.findings.target, untouched)
+
+    @property
     def before(self) -> float:
-        return float(self.explanation.untouched[self.findings.target])
+        return self.scale.score
 
     def number(self, score: float) -> str:
         return number(score, self.explanation.kind)
@@ -62,7 +68,7 @@ class Shots:
         explanation = self.explanation
         pixels = trial.repaint.render(explanation.view.pixels, explanation.plan.cell)
         pixels = downsample(pixels, downsampling_step(pixels.shape, MOST_SIDE))
-        scale, score = scale_of(explanation, self.findings.target), self.score(trial)
+        scale, score = self.scale, self.score(trial)
         change = 0 if scale.stays(score) else 1 if score > scale.score else -1
         large = scale.falls(score) or scale.rises(score)
         says = int(trial.scores.argmax())
@@ -142,11 +148,6 @@ def smallest_change(findings: Findings) -> Trial | None:
     if trial is None or any(trial.repaint.digest == one.repaint.digest for one in known):
         return None
     return trial
-
-
-def box_words(region: NDArray[np.bool_]) -> str:
-    top, left, bottom, right = box_of(region)
-    return f"rows {top}–{bottom}, columns {left}–{right}"
 
 
 COLOR_ROLES = ("search", "smaller", "recolored", "finding", "color", "counterfactual")
