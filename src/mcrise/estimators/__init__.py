@@ -151,11 +151,6 @@ class Estimator:
         """What a value is, of scores of that kind."""
         return f"change of {UNITS[kind]}" if self.change else UNITS[kind]
 
-    @property
-    def reading(self) -> "Estimator":
-        """The estimator whose maps are read where this one is shown: one map per fill is needed."""
-        return self if self.per_fill else ESTIMATORS[DEFAULT]
-
 
 @dataclass(frozen=True, eq=False)
 class LinearEstimator:

@@ -215,6 +215,3 @@ def spread(starts: NDArray[np.int64]) -> set[int]:
     """Of where blocks may begin, as few as cover the image: the first, the last, those between."""
     values = np.unique(starts)
     return {int(values[round(part * (len(values) - 1))]) for part in (0, 0.5, 1)}
-
-
-# ---- the same block elsewhere

@@ -42,7 +42,7 @@ def other_fills(fills: Sequence[Fill], main: Trial) -> list[Fill]:
 
 
 def first_questions(
-    scale: Scale, image: NDArray[Any], main: Trial, fills: Sequence[Fill], full: bool
+    image: NDArray[Any], main: Trial, fills: Sequence[Fill], full: bool
 ) -> list[Question]:
     """Each color and the own mean color; where a place is described in full, more flat colors."""
     region, place = main.region, main.repaint.strokes[0].place
@@ -185,7 +185,7 @@ def claims_of(
     down = main.score < scale.score
     said: list[tuple[str, list[Fill]]] = []
     if down and falling:
-        said += claims_from_fall(scale, image, main, tests, control)
+        said += claims_from_fall(scale, image, main, tests)
         said += [("raises", rising)] if rising else []
     elif rising and not down:
         said += claims_from_rise(scale, main, tests)
@@ -205,7 +205,7 @@ def claims_of(
 
 
 def claims_from_fall(
-    scale: Scale, image: NDArray[Any], main: Trial, tests: Sequence[Trial], control: Control | None
+    scale: Scale, image: NDArray[Any], main: Trial, tests: Sequence[Trial]
 ) -> list[tuple[str, list[Fill]]]:
     """Where paint lowers the score: is it the color there, its structure, or the paint itself?"""
     after = colors_of(main, tests)
@@ -216,13 +216,10 @@ def claims_from_fall(
     firm = [fill for fill in falling
             if fill == main.fill or scale.falls_far(after[fill])]  # fmt: skip
     said, own = [("lowers", firm)], own_score(tests)
-    everywhere = control is not None and control.verdict == "almost anywhere"
     if is_saturation(scale, image, main, tests):
         said.append(("saturation", colors))
     elif own is not None and scale.keeps(own) and colors:
-        veto = is_veto(scale, main, tests) or (
-            everywhere and main.fill in colors and len(colors) <= len(after) // 2
-        )
+        veto = is_veto(scale, main, tests)
         said += [("veto", [main.fill])] if veto else []
         if is_brightness(scale, image, main, tests):
             said.append(("brightness", colors))
@@ -297,9 +294,6 @@ def takes_away(scale: Scale, trial: Trial, tests: Sequence[Trial], down: bool) -
         turned = [one.score for one in tests if one.role == "tint"]
         return bool(turned) and all(map(moves, turned))
     return True
-
-
-# ---- controls
 
 
 # ---- several findings

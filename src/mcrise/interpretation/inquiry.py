@@ -175,7 +175,7 @@ def describe(
     """Each color, flat colors of its own, and the same block elsewhere."""
     scale, image = inquiry.scale, inquiry.image
     fills = other_fills(inquiry.fills, main)
-    tests = yield from inquiry.ask_surely(first_questions(scale, image, main, fills, full))
+    tests = yield from inquiry.ask_surely(first_questions(image, main, fills, full))
     yield from inquiry.ask_surely(second_questions(scale, image, main, tests, full))
     yield from ask_controls(inquiry, main)
 
@@ -253,7 +253,7 @@ def ask_large(inquiry: Inquiry, maps: Maps) -> Generator[list[Question], list[Sc
             continue
         fills = other_fills(inquiry.fills, main)
         scale, image = inquiry.scale, inquiry.image
-        tests = yield from inquiry.ask_surely(first_questions(scale, image, main, fills, True))
+        tests = yield from inquiry.ask_surely(first_questions(image, main, fills, True))
         yield from inquiry.ask_surely(second_questions(scale, image, main, tests, True))
         scattered = [ask_about(one, fill, "pieces", LARGE) for one in pieces(inquiry, region)]
         yield from inquiry.ask_surely(scattered)

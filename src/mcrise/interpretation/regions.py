@@ -63,10 +63,6 @@ class Finding(ArrayEq):
         """Whether the interval of the strongest effect leaves out zero."""
         return abs(self.strongest.value) > self.strongest.margin
 
-    def effect(self, fill: Fill) -> float:
-        """Of one fill."""
-        return next(effect.value for effect in self.effects if effect.fill == fill)
-
     @property
     def where(self) -> str:
         """Its place, to begin a sentence with."""
@@ -288,17 +284,14 @@ def amount(effects: Sequence[Effect]) -> str:
     return f"{span} ± {margin:.{digits}f}"
 
 
-def pending(maps: Maps, found: Sequence[Finding], limit: float, idle: int = 0) -> str:
-    """What is not established yet, and how many more masks would settle it.
-
-    `idle` findings were there too, and are not counted among those found any more.
-    """
+def pending(maps: Maps, found: Sequence[Finding], limit: float) -> str:
+    """What is not established yet, and how many more masks would settle it."""
     open_fills = [
         f"{join([e.fill.name for e in finding.effects if e.verdict == 'open'], 'and')} in {i}"
         for i, finding in enumerate(found, start=1)
         if any(e.verdict == "open" for e in finding.effects)
     ]
-    where = "elsewhere" if found or idle else "anywhere"
+    where = "elsewhere" if found else "anywhere"
     hidden = f"effects below {limit:.2g} {where}"
     more = f"{3 * maps.n_masks:,} more masks would halve this limit"
     if not open_fills:

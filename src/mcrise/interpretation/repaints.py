@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._util.array_eq import ArrayEq
 from ..fills import LUMA, Fill, Picture, Solid
-from ..images import unit_float
+from ..images import unit_float, whole_pixels
 
 EDGE = 0.25  # cells; how soft a soft edge is
 MOST_SHARED = 0.25  # of a patch: no more of it may lie on any finding
@@ -100,7 +100,7 @@ def own_mean(image: NDArray[Any], region: Region) -> Solid:
 
 def shuffled(image: NDArray[Any], region: Region, number: int = 0) -> Picture:
     """The pixels of a region in another order: its colors without its structure."""
-    pixels = np.rint(255 * unit_float(image)).astype(np.uint8)
+    pixels = whole_pixels(image).copy()
     own = pixels[region]
     pixels[region] = np.random.default_rng([len(own), number][: 1 + (number > 0)]).permutation(own)
     return Picture(pixels, "its own pixels shuffled")
@@ -128,17 +128,7 @@ def as_bright(image: NDArray[Any], chroma: NDArray[np.float32], name: str) -> Pi
     return Picture(pixels, name)
 
 
-# ---- the same patch beside itself and elsewhere
-
-
-def beside(region: Region, cell: tuple[int, int]) -> list[Region]:
-    """The region moved by a quarter of a cell each way; what leaves the image is cut off."""
-    down, across = (max(side // 4, 1) for side in cell)
-    framed = np.pad(region, ((down, down), (across, across)))
-    height, width = region.shape
-    corners = ((2 * down, across), (0, across), (down, 2 * across), (down, 0))
-    moved = (framed[top : top + height, left : left + width] for top, left in corners)
-    return [one for one in moved if one.any()]
+# ---- the same patch elsewhere
 
 
 @dataclass(frozen=True, eq=False)

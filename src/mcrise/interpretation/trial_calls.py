@@ -29,7 +29,7 @@ from ..explanation import (
 )
 from ..explanation_file import CHECKPOINT_SECONDS, state_of
 from ..fills import Fill, Picture
-from ..images import unit_float
+from ..images import unit_float, whole_pixels
 from ..model_calls import model_of
 from .conclusions import findings_from
 from .findings import Findings, Question, Trial
@@ -265,7 +265,7 @@ def restored(explanation: Explanation, digest: str) -> Repaint:
         elif one.pixels is None:
             fill = fills.from_json(dict(one.fill), None)
         else:
-            pixels = np.rint(255 * unit_float(explanation.view.pixels)).astype(np.uint8)
+            pixels = whole_pixels(explanation.view.pixels).copy()
             pixels[region] = one.pixels
             fill = Picture(pixels, one.fill["label"])
         return Stroke(region, fill, one.place)
