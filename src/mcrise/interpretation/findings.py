@@ -273,10 +273,10 @@ class Findings(ArrayEq, Sequence[Finding]):
         out = list(self.opening)
         for one in self.described:
             out += [one.sentence, *(f"   {line}" for line in one.lines)]
-        for direction, verb in ((-1, "lowers"), (1, "raises")):
+        for direction, verb in ((-1, "lower"), (1, "raise")):
             some = [one.sentence for one in self.listed if one.direction == direction]
             if some:
-                out.append(f"Painting also {verb} it here (score after it): {'; '.join(some)}.")
+                out.append(f"Painted, these {verb} it too (score after): {'; '.join(some)}.")
         return [*out, *self.remarks, *([self.closing] if self.closing else [])]
 
     def to_json(self) -> dict[str, Any]:
