@@ -162,6 +162,9 @@ def test_targets_are_found_by_index_label_and_default(explanation):
         explanation.resolve("rad")
     with pytest.raises(InputError, match="0 to 1"):
         explanation.resolve(7)
+    for wrong in (True, 0.9, [0]):
+        with pytest.raises(InputError, match="but a label or an index is needed"):
+            explanation.resolve(wrong)
 
 
 def test_a_name_of_two_classes_is_refused_with_their_indices():

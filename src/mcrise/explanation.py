@@ -199,6 +199,7 @@ class Explanation:
     n_rechecks: int = 0  # of these, to recognise the model of a saved run; its file keeps none
     repaints: dict[str, StoredRepaint] = field(default_factory=dict)  # digest -> what was painted
     trial_logs: dict[int, TrialLog] = field(default_factory=dict)  # target -> its trials
+    versions: dict[str, str] = field(default_factory=dict)  # its file is of; empty: these
     prepared: dict[str, tuple[FittedEstimator, Sample]] = field(default_factory=dict, init=False)
     last_chance: tuple[Any, ...] = field(default=(None,), init=False)  # of what, and the answer
     recognised: Any = field(default=None, init=False)  # the model that was found to be its own
@@ -381,6 +382,8 @@ class Explanation:
                 )
             if named:
                 return named[0]
+        if isinstance(target, bool) or not isinstance(target, str | int | np.integer):
+            raise InputError(f"The target is {target!r:.60}, but a label or an index is needed.")
         try:
             index = int(target)
         except ValueError:

@@ -22,7 +22,7 @@ from .config import (
     IntOrAuto,
     RunConfig,
     RunKeywords,
-    check_limits,
+    checked,
     whole_chunks,
 )
 from .errors import ExplanationError, InputError
@@ -101,7 +101,7 @@ def run(
     resume: Explanation | None = None,
     early: Callable[[Explanation], None] | None = None,
 ) -> Generator[Explanation, None, None]:
-    """Do what a brief asks, from the beginning or from where a run is.
+    """Do what a configuration asks, from the beginning or from where a run is.
 
     Where a pilot has to choose `mask_prob`, `early` is given a run of the first chunk tried,
     which may come to nothing, for whoever wants to see something before that is settled.
@@ -179,7 +179,7 @@ def settle_mask_prob(
 
 
 def take_up(explanation: Explanation, view: View, model: Model, config: RunConfig) -> Explanation:
-    """A run to go on with, if it is of this image, this brief and this model."""
+    """A run to go on with, if it is of this image, this configuration and this model."""
     size = config.batch_size
     expected = replace(
         explanation,
@@ -215,7 +215,8 @@ def grow(
     With n_masks="auto" until the relative error of the map of `target` is below `tolerance`, or
     `max_masks` are reached; `explanation.stop_reason` then says which.
     """
-    check_limits(n_masks=n_masks, tolerance=tolerance, max_masks=max_masks)
+    found = checked(n_masks=n_masks, tolerance=tolerance, max_masks=max_masks)
+    n_masks, tolerance, max_masks = found["n_masks"], found["tolerance"], found["max_masks"]
     explanation.check_room(most_masks(n_masks, max_masks))
     model = model_of(explanation, model)
     canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
