@@ -373,7 +373,7 @@ def test_a_target_that_is_unknown_is_told_what_there_is(explanation):
             InputError, match=f"target is {index}, but the model has classes 0 to 1"
         ):
             explanation.resolve(index)
-    with pytest.raises(InputError, match="Give one of the labels, or an index"):
+    with pytest.raises(InputError, match="give one of the labels, or an index"):
         explanation.resolve("zebra crossing")
     nameless = replace(explanation, labels=None)
     assert nameless.resolve("1") == 1

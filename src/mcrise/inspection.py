@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from ._util.text import digits
 from .config import BATCH_SIZES
 from .errors import InputError, ModelError, safe_str
 from .explanation import SAME_ANSWER
@@ -83,7 +84,7 @@ class Answer(NamedTuple):
     top: tuple[tuple[str, float], ...]  # label and score
 
     def __str__(self) -> str:
-        return f"{self.image}: {', '.join(f'{label} {score:.3f}' for label, score in self.top)}"
+        return f"{self.image}: {', '.join(f'{label} {digits(score)}' for label, score in self.top)}"
 
 
 @dataclass(frozen=True)
