@@ -198,7 +198,7 @@ class Explanation:
     n_rechecks: int = 0  # of these, to recognise the model of a saved run; its file keeps none
     repaints: dict[str, StoredRepaint] = field(default_factory=dict)  # digest -> what was painted
     trial_logs: dict[int, TrialLog] = field(default_factory=dict)  # target -> its trials
-    versions: dict[str, str] = field(default_factory=dict)  # its file is of; empty: these
+    versions: dict[str, str] = field(default_factory=dict)  # that wrote its file
     prepared: dict[str, tuple[FittedEstimator, Sample]] = field(default_factory=dict, init=False)
     last_chance: tuple[Any, ...] = field(default=(None,), init=False)  # of what, and the answer
     recognised: Any = field(default=None, init=False)  # the model that was found to be its own

@@ -6,9 +6,11 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 
 import mcrise
@@ -312,3 +314,22 @@ def test_the_command_alone_shows_its_help(monkeypatch, capsys):
         main()
     shown = capsys.readouterr()
     assert "\nCommands:\n" in shown.out + shown.err
+
+
+def test_an_audit_says_what_to_open_and_where_true_classes_are_from(monkeypatch):
+    module = importlib.import_module("mcrise.cli.audit")
+    inside = [SimpleNamespace(label=label, sure=False) for label in ("stop", "holiday", None)]
+    result = SimpleNamespace(summary=("Found.",), path="here/audit", n_failed=0, n_images=3)
+    prepared = SimpleNamespace(
+        audit=SimpleNamespace(examples=inside, truths=[14, None, None]), run=lambda *given: result
+    )
+    monkeypatch.setattr(module, "prepare", lambda *given, **more: prepared)
+    said = CliRunner().invoke(cli, ["audit", "signs", "--out", "here/audit"]).output
+    assert "1 of 3 images lie in a folder named after a class" in said
+    assert said.endswith("Open here/audit/audit.html in a browser.\n")
+
+
+def test_a_command_that_is_not_known_has_a_suggestion():
+    said = CliRunner().invoke(cli, ["exlpain"])
+    assert said.exit_code == 2
+    assert "'exlpain' is not a command; did you mean 'explain'?" in said.output

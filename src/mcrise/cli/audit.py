@@ -88,4 +88,7 @@ def truths_from_folders(audit: Audit) -> list[str]:
     n = sum(one.label is not None and not one.sure and truth is not None for one, truth in pairs)
     if not n:
         return []
-    return [f"The true class of {n:,} of {len(audit.truths):,} images is that of their folder."]
+    return [
+        f"{n:,} of {len(audit.truths):,} images lie in a folder named after a class, which is "
+        "taken as their true class."
+    ]
