@@ -183,7 +183,7 @@ def test_explain_says_what_other_preprocessing_would_do(tmp_path):
     assert preprocessing_hint(model, view)[0] == ""  # pixels from 0 to 1 are fine
     wrong = replace(model, gain=(1.0,) * 3)
     hint, n_asked = preprocessing_hint(wrong, view)
-    assert "with pixels from 0 to 1 the top score is 0.95 instead of 0.33" in hint
+    assert "with pixels from 0 to 1 the top score would be 0.95 instead of 0.33" in hint
     explanation = mcrise.explain(stop(), wrong, n_masks=64, mask_prob=0.3, trials=False)
     assert hint in explanation.notes
     assert explanation.n_calls.checks == 1 + 4 + n_asked

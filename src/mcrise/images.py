@@ -27,13 +27,13 @@ MOST_PIXELS = 100_000_000
 MANY_PIXELS = 4_000_000  # more than a model that takes any size was likely made for
 ORIENTATION = 0x0112  # the entry of EXIF
 TURNED = {  # what it says of a picture that is to be shown another way
-    2: "mirrored",
-    3: "turned upright",
-    4: "turned upright and mirrored",
-    5: "turned upright and mirrored",
-    6: "turned upright",
-    7: "turned upright and mirrored",
-    8: "turned upright",
+    2: "mirrored as its EXIF says",
+    3: "turned upright as its EXIF says",
+    4: "turned upright and mirrored as its EXIF says",
+    5: "turned upright and mirrored as its EXIF says",
+    6: "turned upright as its EXIF says",
+    7: "turned upright and mirrored as its EXIF says",
+    8: "turned upright as its EXIF says",
 }
 STRIP = 256  # rows
 JPEGS = ("JPEG", "MPO")
@@ -252,7 +252,7 @@ def upright_rgb(picture: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
     # Only where it says so: even one that need not be turned would be copied.
     how = TURNED.get(picture.getexif().get(ORIENTATION, 1))
     turned = ImageOps.exif_transpose(picture) if how else picture
-    notes = (f"{how} as its EXIF says",) if how else ()
+    notes = (how,) if how else ()
     if turned.mode == "RGB":
         return turned, notes
     if turned.mode in ("La", "RGBa"):  # premultiplied: Pillow converts it only step by step

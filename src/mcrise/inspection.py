@@ -344,8 +344,8 @@ def input_warnings(
         words, other = found
         yield ModelWarning(
             "range",
-            f"The model seems to want {words}: then {gain_words(now, other)}. Give "
-            f"{REMEDIES[words]}.",
+            f"The model seems to want another range of pixels: {gain_words(words, now, other)}. "
+            f"Give {REMEDIES[words]}.",
         )
 
 
@@ -428,7 +428,7 @@ def better_range(
 def preprocessing_hint(model: Model, view: View) -> tuple[str, int]:
     """What a model says that was given no preprocessing, and how many images it was asked about.
 
-    `with ImageNet's mean and deviation the top score is 0.93 instead of 0.04`; empty where
+    `with ImageNet's mean and deviation the top score would be 0.93 instead of 0.04`; empty where
     no other preprocessing does better, or some was given.
     """
     if not is_unsaid(model):
@@ -439,19 +439,19 @@ def preprocessing_hint(model: Model, view: View) -> tuple[str, int]:
     if now is None or found is None:
         return "", raw.n_images
     words, other = found
-    remedy = f"give {REMEDIES[words]} if the model was trained so"
-    return f"with {words} {gain_words(now, other)}: {remedy}", raw.n_images
+    gain = gain_words(words, now, other)
+    return f"{gain}: give {REMEDIES[words]} if the model was trained so", raw.n_images
 
 
-def gain_words(now: Contrast, other: Contrast) -> str:
+def gain_words(words: str, now: Contrast, other: Contrast) -> str:
     """How a model knows pictures better in another way."""
     if now.spread <= ALIKE:
         return (
-            f"its scores of pictures and of plain gray differ by up to {other.spread:.2f} rather "
-            f"than {now.spread:.2f}"
+            f"with {words} its scores of pictures and of plain gray differ by up to "
+            f"{other.spread:.2f} rather than {now.spread:.2f}"
         )
-    many = "averages" if len(now.top) > 1 else "is"
-    return f"the top score {many} {other.top.mean():.2f} instead of {now.top.mean():.2f}"
+    before, after = now.top.mean(), other.top.mean()
+    return f"with {words} the top score would be {after:.2f} instead of {before:.2f}"
 
 
 def is_unsaid(model: Model) -> bool:
