@@ -280,7 +280,7 @@ BAD_INPUT = {
     ),
     "a plan other than that in the folder": (
         explain("--seed", "1"),
-        "out/run.npz: Another run is there (other seed): choose another --out, or --overwrite it",
+        "Another run is there, which differs in seed: choose another --out, or --overwrite it",
     ),
     "an output folder below a file": (
         explain("--out", "photo.png/out"),

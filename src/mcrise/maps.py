@@ -241,8 +241,8 @@ def diagnose(
         )
     if relative_error > 1:
         found.append(
-            "the map cannot be distinguished from noise yet (relative error "
-            f"{relative_error:.2f}): {3 * n_masks:,} more masks would halve that"
+            f"the map cannot be distinguished from noise yet: {3 * n_masks:,} more masks would "
+            "halve its error"
         )
     elif relative_error > 0.5:
         found.append(

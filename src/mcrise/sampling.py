@@ -5,6 +5,7 @@ bars, checkpoints and live pictures are for the caller. `explain` runs it to the
 trials that test what the maps show, and saves on the way.
 """
 
+import math
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -194,7 +195,7 @@ def take_up(explanation: Explanation, view: View, model: Model, config: RunConfi
     )
     if different := explanation.differences(expected):
         raise ExplanationError(
-            f"Another run is there (other {', '.join(different)})", "start a new one"
+            f"Another run is there, which differs in {', '.join(different)}", "start a new one"
         )
     explanation.name_classes(model.labels or explanation.labels)
     recognise(explanation, model)
@@ -246,9 +247,10 @@ def grow(
             )
             return
         if explanation.goal >= max_masks:
+            noise = f"a relative error of {error:.2f}" if error < math.inf else "nothing but noise"
             explanation.stop_reason = (
-                f"cap of {explanation.goal:,} masks reached: relative error {error:.2f}, "
-                "some regions are not settled"
+                f"the limit of {explanation.goal:,} masks (max_masks) was reached with {noise}: "
+                "details of the map are not certain"
             )
             return
         done = explanation.goal

@@ -180,6 +180,8 @@ def test_a_model_that_is_not_at_hand_is_named(desk):
 def test_a_refusal_names_the_setting_that_differs(desk):
     said = sentence(run("whatif", "stop.png.mcrise", "--model", "signs.onnx", "--mean", "0.4"))
     assert "mean ([0.5, 0.5, 0.5] in the run, [0.4, 0.4, 0.4] now)" in said
+    said = sentence(run("whatif", "stop.png.mcrise", "--model", "signs.onnx", "--scale", "1"))
+    assert "scale (not given in the run, 1.0 now)" in said
 
 
 def test_what_runs_code_when_loaded_is_opened_on_request_alone(desk):

@@ -180,7 +180,9 @@ class Work:
         with file.refusing():
             there = None if self.overwrite or not elsewhere else file.earlier()
             if there is not None and (different := there.differences(before)):
-                raise ExplanationError(f"Another run is there (other {', '.join(different)})")
+                raise ExplanationError(
+                    f"Another run is there, which differs in {', '.join(different)}"
+                )
         model = folder_of(resume).model(before, spec, settings)
         grown = grow(
             before, model, n_masks=self.config.n_masks, tolerance=self.config.tolerance,
@@ -220,7 +222,9 @@ def planned(
     times = dict.fromkeys(duration(n / speed) for n in (least, most))
     total = dict.fromkeys(duration(len(readable) * n / speed) for n in (least, most))
     in_all = f", {' to '.join(total)} in all" if len(readable) > 1 else ""
-    trials = "no trials" if work.budget is None else "and then the trials of what they show"
+    trials = (
+        "no tests" if work.budget is None else "and then a hundred or two tests of what they show"
+    )
     return [
         *lines,
         f"Images: {len(readable)}. Model: {model.identity}. Per image {masks}, {trials}.",
