@@ -371,7 +371,7 @@ def downsample(pixels: NDArray[Any], every: int) -> NDArray[Any]:
 
 
 def touched_blocks(region: NDArray[np.bool_], every: int) -> NDArray[np.bool_]:
-    """Which squares of so many pixels a region (H, W) has a part in; as `thinned` has them."""
+    """Which squares of so many pixels a region (H, W) has a part in, as `downsample` cuts them."""
     for axis in (0, 1):
         starts = np.arange(0, region.shape[axis], every)
         region = np.logical_or.reduceat(region, starts, axis=axis)

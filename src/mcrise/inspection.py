@@ -26,6 +26,7 @@ from .model_calls import largest_batch
 from .models import ModelSettings, load_model
 from .models.model import Model
 from .models.scores import SUM_TOLERANCE
+from .models.settings import IMAGENET_MEAN, IMAGENET_STD
 
 MOST_PICTURES = 12  # that are asked about in other ways; all are answered as they are
 CROP = 20  # a crop leaves out this part of each side
@@ -51,7 +52,7 @@ def affine(mean: Triple, std: Triple) -> tuple[Triple, Triple]:
 
 
 ZERO, ONE, HALF = (0.0,) * 3, (1.0,) * 3, (0.5,) * 3
-IMAGENET = affine((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+IMAGENET = affine(IMAGENET_MEAN, IMAGENET_STD)
 RANGES: dict[str, tuple[Triple, Triple]] = {  # in words -> gain and offset
     "pixels from 0 to 1": affine(ZERO, ONE),
     "pixels from 0 to 255": (ONE, ZERO),
@@ -395,8 +396,8 @@ def better_range(
 ) -> tuple[str, Contrast] | None:
     """The range of pixels in which the model knows pictures best, where it is not today's.
 
-    A small model may be as sure of plain pictures as of any. If nobody said which range it wants,
-    another is also better where it answers all pictures alike now, and differently then.
+    A small model may be as sure of plain pictures as of any. So, if no preprocessing was given,
+    another range is also better if the model answers all pictures alike now, but not with it.
     """
     if model.dtype == "uint8":
         return None
@@ -426,7 +427,7 @@ def better_range(
 
 
 def preprocessing_hint(model: Model, view: View) -> tuple[str, int]:
-    """What a model says that was given no preprocessing, and how many images it was asked about.
+    """Which preprocessing a model seems to want, if none was given, and how many images that took.
 
     `with ImageNet's mean and deviation the top score would be 0.93 instead of 0.04`; empty where
     no other preprocessing does better, or some was given.
@@ -455,7 +456,7 @@ def gain_words(words: str, now: Contrast, other: Contrast) -> str:
 
 
 def is_unsaid(model: Model) -> bool:
-    """Whether nobody said how pixels go in."""
+    """Whether no preprocessing was given."""
     return any(note.startswith(UNSAID) for note in model.notes)
 
 

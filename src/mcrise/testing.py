@@ -99,11 +99,11 @@ def assert_ignores(
 ) -> IgnoreResult:
     """Assert that changing a zone moves the score by no more than `at_most` on average.
 
-    Of each image the zone is painted whole and in parts with each of the colors, and given what two
-    other images have there. The largest change of the score counts: that of `target`, or of the
-    class that the model predicts. The mean
-    of it over all `images` is held against `at_most`, in random order and only until it can be
-    told on which side it lies, which is wrong in at most one of twenty tests.
+    In each image the zone is painted, whole and in parts, with each of the colors, and is given
+    what two other images have there. The largest change of the score counts: that of `target`, or
+    of the class that the model predicts. The assertion is that the mean of these changes over all
+    `images` is at most `at_most`. Images come in random order, and only until that is decided,
+    which is wrong in at most one of twenty tests.
 
     `model` and `settings` are what `load_model` takes; `images` are paths, Pillow images or arrays.
     `zone` is a name (`rim`, `center`, `lower right`, ...), a box (top, left, bottom, right, from 0

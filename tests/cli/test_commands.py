@@ -15,7 +15,7 @@ from PIL import Image
 
 import mcrise
 import planted_folder
-from mcrise._util.text import one_line, visible
+from mcrise._util.text import digits, magnitude, one_line, visible
 from mcrise.cli import cli, main
 from mcrise.demo import MODEL
 from mcrise.demo.signs import stop
@@ -196,7 +196,7 @@ def test_more_continues_a_finished_run_where_it_lies(image, capsys):
     run(*UNTESTED, "--resume", folder, "--n-masks", 192, "--quiet")
     assert mcrise.load(folder).n_masks == 192
     run(*UNTESTED, "--resume", folder / "run.npz", "--max-masks", 256, "--tolerance", 0.01)
-    assert "Cap of 256 masks reached" in capsys.readouterr().out
+    assert "The limit of 256 masks (max_masks) was reached" in capsys.readouterr().out
 
 
 def test_more_takes_the_labels_given_and_keeps_those_there_are(image, tmp_path):
@@ -333,3 +333,12 @@ def test_a_command_that_is_not_known_has_a_suggestion():
     said = CliRunner().invoke(cli, ["exlpain"])
     assert said.exit_code == 2
     assert "'exlpain' is not a command; did you mean 'explain'?" in said.output
+
+
+def test_numbers_of_any_size_are_readable():
+    assert [digits(one) for one in (0.8191, 1.0, 4356.087, -12.345)] == [
+        "0.819", "1.000", "4,356", "-12.3"
+    ]  # fmt: skip
+    assert [magnitude(one) for one in (0.0571, 1.24, 600.4, 4356.1)] == [
+        "0.057", "1.2", "600", "4,356"
+    ]  # fmt: skip
