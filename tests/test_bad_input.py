@@ -224,7 +224,7 @@ BAD_INPUT = {
     ),
     "no masks": (
         explain("--n-masks", "0"),
-        "n_masks is 0, but at least 1 or auto is needed",
+        "n_masks is 0, but a whole number of at least 1, or auto, is needed",
     ),
     "a negative number of masks": (
         explain("--n-masks", "-64"),
@@ -236,15 +236,15 @@ BAD_INPUT = {
     ),
     "a cap of 0": (
         explain("--n-masks", "auto", "--max-masks", "0"),
-        "max_masks is 0, but at least 1 mask is needed",
+        "max_masks is 0, but a whole number of at least 1 is needed",
     ),
     "a negative seed": (
         explain("--seed", "-1"),
-        "The seed is -1, but it must be from 0",
+        "seed is -1, but a whole number from 0 to 2**64 - 1 is needed",
     ),
     "an unknown target": (
         explain("--target", "yeild"),
-        "'yeild' is not a label of this model. Did you mean 'yield'?",
+        "'yeild' is not a label of this model; did you mean 'yield'?",
     ),
     "a target out of range": (
         explain("--target", "2"),
@@ -264,7 +264,7 @@ BAD_INPUT = {
     ),
     "a grid without cells": (
         explain("--grid", "0x8"),
-        "The grid is 0 x 8, but each side needs 1 to 128 cells",
+        "grid is (0, 8), but two whole numbers from 1 to 128 are needed",
     ),
     "a batch size that is none": (
         explain("--batch-size", "many"),
@@ -280,7 +280,7 @@ BAD_INPUT = {
     ),
     "a plan other than that in the folder": (
         explain("--seed", "1"),
-        "out/run.npz: Another run is there (other seed): choose another --out, or --overwrite it",
+        "Another run is there, which differs in seed: choose another --out, or --overwrite it",
     ),
     "an output folder below a file": (
         explain("--out", "photo.png/out"),
@@ -377,7 +377,7 @@ BAD_INPUT = {
     ),
     "an unknown target to show": (
         ("show", "out", "--target", "stopp"),
-        "'stopp' is not a label of this model. Did you mean 'stop'?",
+        "'stopp' is not a label of this model; did you mean 'stop'?",
     ),
     "a place to show that is a file": (
         ("show", "out", "--out", "photo.png/maps"),

@@ -73,27 +73,57 @@ def test_json_of_another_type_is_refused_with_the_name_of_the_field(name, value)
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
-    [({"n_masks": 0}, "n_masks is 0, but at least 1 or auto"),
-     ({"n_masks": True}, "n_masks is True, but at least 1"),
+    [({"n_masks": 0}, "n_masks is 0, but a whole number of at least 1"),
+     ({"n_masks": 12.5}, "n_masks is 12.5, but a whole number"),
+     ({"n_masks": 128.0}, "n_masks is 128.0, but a whole number"),
+     ({"n_masks": "128"}, "n_masks is '128', but a whole number"),
+     ({"n_masks": float("inf")}, "n_masks is inf, but a whole number"),
+     ({"n_masks": True}, "n_masks is True, but a whole number"),
      ({"n_masks": float("nan")}, "n_masks is nan, but"),
      ({"tolerance": 0}, "tolerance is 0, but a relative error above 0"),
      ({"tolerance": 10}, "tolerance is 10, but"),
-     ({"tolerance": "auto"}, "tolerance is auto, but"),
-     ({"max_masks": 0}, "max_masks is 0, but at least 1 mask"),
+     ({"tolerance": "auto"}, "tolerance is 'auto', but"),
+     ({"max_masks": 0}, "max_masks is 0, but a whole number"),
+     ({"max_masks": 99.5}, "max_masks is 99.5, but a whole number"),
      ({"batch_size": 7}, "batch_size is 7, but it must divide a chunk of 64 masks"),
-     ({"mask_prob": "half"}, "mask_prob is half, but it must lie strictly between 0 and 1"),
+     ({"mask_prob": "half"}, "mask_prob is 'half', but it must lie strictly between 0 and 1"),
      ({"mask_prob": 1.0}, "mask_prob is 1.0, but"),
-     ({"seed": -1}, "The seed is -1, but"),
-     ({"grid": (8, 129)}, "The grid is 8 x 129, but each side needs 1 to 128")],
+     ({"batch_size": 32.0}, "batch_size is 32.0, but"),
+     ({"seed": -1}, "seed is -1, but a whole number from 0"),
+     ({"seed": 2**64}, "seed is 18446744073709551616, but"),
+     ({"seed": 1.5}, "seed is 1.5, but a whole number from 0"),
+     ({"seed": True}, "seed is True, but a whole number from 0"),
+     ({"seed": None}, "seed is None, but a whole number from 0"),
+     ({"grid": (8, 129)}, r"grid is \(8, 129\), but two whole numbers from 1 to 128"),
+     ({"grid": (8.0, 8)}, r"grid is \(8.0, 8\), but two whole numbers"),
+     ({"grid": (8, 8, 8)}, r"grid is \(8, 8, 8\), but two whole numbers"),
+     ({"grid": "8x8"}, "grid is '8x8', but two whole numbers"),
+     ({"grid": None}, "grid is None, but two whole numbers")],
 )  # fmt: skip
 def test_values_outside_of_the_limits_are_refused(given, sentence):
     with pytest.raises(InputError, match=sentence):
         RunConfig(**given)
 
 
+def test_numbers_of_numpy_are_numbers():
+    config = RunConfig.of(
+        n_masks=np.int64(128), seed=np.uint64(2**63), grid=np.array([4, 6]),
+        mask_prob=np.float64(0.3), batch_size=np.int32(16), max_masks=np.int64(999),
+    )  # fmt: skip
+    same = RunConfig(n_masks=128, seed=2**63, grid=(4, 6), mask_prob=0.3, batch_size=16,
+                     max_masks=999)  # fmt: skip
+    assert config == same
+    assert all(
+        type(value) in (int, float, tuple, str, type(None)) for value in vars(config).values()
+    )
+    assert RunConfig.of(grid=np.int64(4)).grid == (4, 4)
+
+
 def test_short_forms_of_keywords():
     assert RunConfig.of(grid=4, colors="red") == RunConfig(fills="red", grid=(4, 4))
     assert RunConfig.of(fills=["red"]).plan(np.zeros((8, 8, 3), np.uint8)).n_fills == 1
+    with pytest.raises(InputError, match="3 is not a fill: give words such as 'red'"):
+        RunConfig.of(fills=3)
     with pytest.raises(InputError, match="Both fills and colors were given"):
         RunConfig.of(fills="red", colors="blue")
 

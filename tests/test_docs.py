@@ -120,12 +120,13 @@ def test_every_page_is_in_the_contents(pages):
 
 
 NOTED = {  # where notes and warnings for users are written: functions, or names of a module
-    "images.py": ("view", "whole_view", "upright_rgb"),
+    "images.py": ("view", "whole_view", "upright_rgb", "TURNED"),
     "inspection.py": (
         "output_warnings",
         "repeat_warnings",
         "input_warnings",
         "preprocessing_hint",
+        "gain_words",
     ),
     "maps.py": ("diagnose",),
     "mask_prob.py": ("say",),

@@ -162,6 +162,9 @@ def test_targets_are_found_by_index_label_and_default(explanation):
         explanation.resolve("rad")
     with pytest.raises(InputError, match="0 to 1"):
         explanation.resolve(7)
+    for wrong in (True, 0.9, [0]):
+        with pytest.raises(InputError, match="but a label or an index is needed"):
+            explanation.resolve(wrong)
 
 
 def test_a_name_of_two_classes_is_refused_with_their_indices():
@@ -370,7 +373,7 @@ def test_a_target_that_is_unknown_is_told_what_there_is(explanation):
             InputError, match=f"target is {index}, but the model has classes 0 to 1"
         ):
             explanation.resolve(index)
-    with pytest.raises(InputError, match="Give one of the labels, or an index"):
+    with pytest.raises(InputError, match="give one of the labels, or an index"):
         explanation.resolve("zebra crossing")
     nameless = replace(explanation, labels=None)
     assert nameless.resolve("1") == 1

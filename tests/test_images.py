@@ -40,14 +40,31 @@ def test_without_a_short_side_the_whole_picture_is_squeezed():
     assert view.box == (0, 0, 100, 50)
 
 
-def test_a_picture_is_turned_upright(tmp_path):
-    pixels = photo(20, 30)
+@pytest.mark.parametrize(
+    ("orientation", "made", "note"),
+    [
+        (1, lambda pixels: pixels, None),
+        (2, np.fliplr, "mirrored"),
+        (3, lambda pixels: np.rot90(pixels, 2), "turned upright"),
+        (4, np.flipud, "turned upright and mirrored"),
+        (5, lambda pixels: np.swapaxes(pixels, 0, 1), "turned upright and mirrored"),
+        (6, lambda pixels: np.rot90(pixels, -1), "turned upright"),
+        (7, lambda pixels: np.rot90(np.swapaxes(pixels, 0, 1), 2), "turned upright and mirrored"),
+        (8, np.rot90, "turned upright"),
+        (9, lambda pixels: pixels, None),
+    ],
+)
+@pytest.mark.parametrize("size", [(20, 30), (24, 24)])
+def test_a_picture_is_shown_as_the_camera_was_held_and_that_is_said(
+    tmp_path, orientation, made, note, size
+):
+    pixels = photo(*size)
     exif = Image.Exif()
-    exif[274] = 6  # the camera was turned
+    exif[274] = orientation
     path = saved(Image.fromarray(pixels), tmp_path / "a.png", exif=exif)
     view = Geometry().view(path)
-    assert np.array_equal(view.pixels, np.rot90(pixels, -1))
-    assert "upright" in view.notes[0]
+    assert np.array_equal(view.pixels, made(pixels))
+    assert view.notes == (() if note is None else (f"{note} as its EXIF says",))
 
 
 @pytest.mark.parametrize(

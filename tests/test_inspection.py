@@ -128,10 +128,29 @@ def test_without_pictures_the_input_is_not_judged_and_that_is_said():
 
 
 def test_what_was_found_is_printed():
-    shown = str(mcrise.inspect_model("demo", [stop()]))
+    shown = str(mcrise.inspect_model("demo", PICTURES))
     for words in ("96 x 96", "NCHW", "rgb", "pixels from -1 to 1", "43", "stop 0.89",
-                  "images per second", "Nothing looks wrong."):  # fmt: skip
+                  "images per second"):  # fmt: skip
         assert words in shown
+    assert shown.endswith("\nNothing looks wrong.")
+
+
+def test_few_pictures_are_not_enough_and_that_is_said():
+    assert mcrise.inspect_model("demo", [stop()]).lines()[-1] == (
+        "Nothing looks wrong in 1 picture. Give about a dozen that the model should know: few "
+        "pictures show only large mistakes."
+    )
+
+
+def test_scores_of_any_kind_say_nothing_of_the_input_and_that_is_said():
+    model = mcrise.load_model(logits, size=(96, 96), score_kind="any")
+    found = mcrise.inspect_model(model, PICTURES)
+    assert "only probabilities of several classes" in found.lines()[-1]
+
+
+def test_logits_are_not_called_probabilities():
+    found = mcrise.inspect_model(sized(logits), PICTURES)
+    assert found.output == "43 scores per image, not as assumed: see the warning"
 
 
 def test_a_picture_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path):
@@ -170,6 +189,46 @@ def test_explain_says_what_other_preprocessing_would_do(tmp_path):
     assert explanation.n_calls.checks == 1 + 4 + n_asked
     said = replace(wrong, notes=())
     assert preprocessing_hint(said, view) == ("", 0)
+
+
+@pytest.mark.parametrize("wrong", ["pixels from 0 to 255", "whole pixels", "one score"])
+def test_all_images_that_a_hint_takes_are_counted(tmp_path, wrong):
+    """What is asked depends on the model: its range may be none of ours, or be known."""
+    model = mcrise.load_model(without_settings(tmp_path))
+    model = {
+        "pixels from 0 to 255": replace(model, gain=(1.0,) * 3),
+        "whole pixels": replace(sized(lambda images: DEMO(images)), notes=model.notes),
+        "one score": replace(model, predict=lambda batch: np.full((len(batch), 1), 0.5)),
+    }[wrong]
+    if wrong == "whole pixels":
+        model = replace(model, dtype="uint8")
+    n_seen = 0
+
+    def counted(batch):
+        nonlocal n_seen
+        n_seen += len(batch)
+        return model.predict(batch)
+
+    _, n_asked = preprocessing_hint(replace(model, predict=counted), model.view(stop()))
+    assert n_asked == n_seen
+
+
+def test_a_small_model_of_pixels_up_to_255_is_told_from_one_of_the_unit_range():
+    """A fitted forest or line is as sure of plain pictures as of any: it answers all alike."""
+
+    def predict(batch):  # (N, H, W, 3) of 0..255, flattened or not
+        red = np.asarray(batch, np.float64)[..., 0].mean(axis=(1, 2))
+        one = 1 / (1 + np.exp((90 - red) / 10))
+        return np.stack([one, 1 - one], axis=1)
+
+    model = replace(
+        mcrise.load_model(predict, scale=255, size=(32, 32)),
+        notes=("no preprocessing was given, so pixels go in scaled to 0..1",),
+    )
+    hint, _ = preprocessing_hint(replace(model, dtype="float32"), model.view(photo(32, 32)))
+    assert "give scale=1, mean=0, std=1" in hint
+    known = replace(model, dtype="float32", gain=(1.0,) * 3)
+    assert preprocessing_hint(known, model.view(photo(32, 32)))[0] == ""
 
 
 def test_pictures_of_several_sizes_and_kinds():

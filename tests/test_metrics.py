@@ -117,7 +117,7 @@ def test_the_direction_is_said_with_the_number():
     curves = curves_of(image, model_of(lambda image: image.mean()), 0, random_ranking((4, 4), 0))
     assert "lower is better" in curves["ca_deletion"].line()
     assert "higher is better" in curves["insertion"].line()
-    assert "1% of the pixels a step" in curves["deletion"].line()
+    assert "1% of the pixels per step" in curves["deletion"].line()
 
 
 def test_a_random_order_is_a_permutation_and_depends_on_the_seed():

@@ -18,6 +18,7 @@ import pytest
 import mcrise
 from mcrise import InputError
 from mcrise._util.files import write_atomically
+from mcrise._util.text import duration
 from mcrise._util.threads import n_cores
 from mcrise.batch.datasets import open_dataset
 from mcrise.batch.engine import run, with_progress
@@ -26,7 +27,7 @@ from mcrise.batch.workers import ProcessPool, WorkerFactory, ending, inherited
 from mcrise.demo.signs import SIGNS
 from mcrise.masks import CHUNK
 from mcrise.output import terminal as progress
-from mcrise.output.terminal import ProgressLog, ProgressState, duration
+from mcrise.output.terminal import ProgressLog, ProgressState
 from planted import PatchModel, photo
 from study_runs import SMALL, make_images, make_study
 
@@ -296,11 +297,11 @@ def test_a_line_tells_where_speed_and_time_left(monkeypatch):
     )  # resumed: no speed yet
     clock.now = 10
     line = telling.line(ProgressState(1024, 8000, "masks"))
-    assert line == "1,024 of 8,000 masks, 51 masks/s, 2 min left"
+    assert line == "1,024 of 8,000 masks, 51 masks/s, 2.3 min left"
     line = telling.line(ProgressState(1024, 1024, "stop   "))
     assert line == "stop: 1,024 of 1,024 masks, 51 masks/s"
-    assert [duration(s) for s in (7, 119, 300, 7000, 7300)] == [
-        "7 s", "119 s", "5 min", "117 min", "2 h"
+    assert [duration(s) for s in (0.001, 0.42, 7, 119, 300, 7000, 9000)] == [
+        "under 0.1 s", "0.42 s", "7 s", "119 s", "5 min", "117 min", "2.5 h"
     ]  # fmt: skip
 
 

@@ -130,7 +130,7 @@ def test_a_failed_run_is_saved_and_goes_on(tmp_path):
 def test_a_record_of_another_run_is_not_continued(tmp_path):
     path = tmp_path / "run.npz"
     explain_masks(photo(16, 16), MODEL, n_masks=64, save=path)
-    with pytest.raises(ExplanationError, match="other seed, kind of score"):
+    with pytest.raises(ExplanationError, match="differs in seed, kind of score"):
         explain_masks(photo(16, 16), MODEL, n_masks=64, seed=1, score_kind="any", save=path)
 
 
@@ -260,8 +260,8 @@ def test_auto_stops_at_the_cap_and_says_that_it_is_not_settled():
         photo(32, 32), noisy_red, n_masks="auto", tolerance=0.05, max_masks=500
     )
     assert explanation.n_masks == 512
-    assert "cap of 512 masks reached" in explanation.stop_reason
-    assert "not settled" in explanation.stop_reason
+    assert "the limit of 512 masks (max_masks) was reached" in explanation.stop_reason
+    assert "not certain" in explanation.stop_reason
 
 
 def test_an_automatic_run_that_was_cut_short_stops_where_one_never_cut_does():

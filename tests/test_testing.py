@@ -1,6 +1,8 @@
 """`assert_ignores` tells on which side of what is allowed a model lies, and stops when it can."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +64,55 @@ def test_the_worst_image_is_attached_and_saved(tmp_path):
     saved = np.asarray(Image.open(caught.value.path))
     np.testing.assert_array_equal(saved, caught.value.image)
     assert re.search(
-        r"image \d+, 'class \d' 0\.\d\d → [01]\.\d\d painted \w+\.$", str(caught.value)
+        r"image \d+, 'class \d' 0\.\d\d → [01]\.\d\d painted \w+\. It is shown in .*worst\.png\.$",
+        str(caught.value),
     )
+
+
+def failure(images=PHOTOS, **given):
+    with pytest.raises(DependsOnZone) as caught:
+        assert_ignores(CORNER, images, **given)
+    return str(caught.value)
+
+
+def test_the_sentence_says_where_the_zone_is_and_how_to_see_it():
+    sentence = failure(zone="lower right")
+    assert sentence.startswith(
+        "Changing the lower right (rows 21-32, columns 21-32 of 32 x 32) moves the score by "
+    )
+    assert sentence.endswith('. Give save="worst.png" to see it.')
+    assert "of 60 images)" in sentence
+    assert "Changing the zone (rows 16-32, columns 0-32 of 32 x 32)" in failure(zone="0.5:0:1:1")
+    assert re.search(r"Changing the rim \(\d\d% of the image\)", failure(zone="rim"))
+    several = [photo(32, 32), photo(48, 48)]
+    last = PatchModel(slice(0, 32), slice(0, 32))
+    with pytest.raises(DependsOnZone, match="Changing the zone moves the score"):
+        assert_ignores(last, several, zone="0:0:0.9:0.9", at_most=0.4)
+
+
+def test_there_is_no_interval_where_all_images_were_seen():
+    assert "on average in all 2 images, and at most" in failure(
+        PHOTOS[:2], zone="0.1:0.1:1:1", at_most=0.4
+    )
+    assert re.search(r"by 0\.\d+ in the one image, and", failure(PHOTOS[:1], zone="0.1:0.1:1:1"))
+
+
+def test_pytest_shows_the_sentence_and_not_how_it_was_found(tmp_path):
+    (tmp_path / "test_it.py").write_text(
+        "import numpy as np\n"
+        "from mcrise.testing import assert_ignores\n"
+        "def model(images):\n"
+        "    red = images[:, -1, -1, 0] / 255\n"
+        "    return np.stack([red, 1 - red], axis=1)\n"
+        "def test_it():\n"
+        "    assert_ignores(model, [np.zeros((16, 16, 3), np.uint8)], zone='lower right')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "E       mcrise.testing.DependsOnZone: Changing the lower right" in done.stdout
+    assert "raise DependsOnZone" not in done.stdout
 
 
 def test_a_mask_for_each_image_is_painted_in_that_image_alone():

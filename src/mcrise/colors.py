@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageColor
 
-from .images import unit_float, whole_pixels
+from .images import whole_pixels
 
 Rgb = tuple[int, int, int]  # 0 to 255 each
 
@@ -42,7 +42,7 @@ def rgb_of(word: str) -> Rgb | None:
 
 def dominant(image: NDArray[Any], n_colors: int) -> list[Rgb]:
     """The colors that stand for most of an image (H, W, 3), most frequent first."""
-    picture = Image.fromarray(np.rint(unit_float(image) * 255).astype(np.uint8))
+    picture = Image.fromarray(whole_pixels(image))
     reduced = picture.quantize(n_colors, Image.Quantize.MEDIANCUT)
     palette = reduced.getpalette() or []
     frequent = np.argsort(-np.bincount(np.asarray(reduced).ravel()), kind="stable")

@@ -5,8 +5,9 @@ options of the commands, parameters of HTTP and JSON all follow from these field
 checked when a `RunConfig` is made, so that nothing is refused after work was spent on it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, Literal, TypedDict, Unpack
 
 import msgspec
@@ -28,7 +29,7 @@ FloatOrAuto = float | Literal["auto"]
 def setting(default: Any, help: str, **limits: Any) -> Any:
     """A field with its help text and its limits: `low`, `high`, `above`, `below`, `choices`.
 
-    `needed` ends the sentence that refuses a value outside of them; a `Plan` refuses the rest.
+    `needed` ends the sentence that refuses a value outside of them, or of another type.
     """
     return field(default=default, metadata={"help": help, **limits})
 
@@ -56,7 +57,12 @@ class RunConfig:
         "rgbwk", "What to paint: rgbwk, cube8, auto, or a list such as red,#0f0,blur:8,gray."
     )
     grid: tuple[int, int] = setting(
-        (8, 8), "Cells of a mask, rows x columns.", low=1, high=MOST_CELLS
+        (8, 8),
+        "Cells of a mask, rows x columns.",
+        low=1,
+        high=MOST_CELLS,
+        needed=f"two whole numbers from 1 to {MOST_CELLS} are needed, rows and columns, or one for "
+        "both",
     )
     mask_prob: FloatOrAuto = setting(  # noqa: RUF009  # a field
         "auto",
@@ -71,12 +77,13 @@ class RunConfig:
         "Seed of all random choices; the same seed gives the same masks.",
         low=0,
         high=2**64 - 1,
+        needed="a whole number from 0 to 2**64 - 1 is needed",
     )
     n_masks: IntOrAuto = setting(  # noqa: RUF009  # a field
         "auto",
         "Masks per image; auto stops when the map is good enough.",
         low=1,
-        needed="at least 1 or auto is needed; 1000 is a good start",
+        needed="a whole number of at least 1, or auto, is needed; 1000 is a good start",
     )
     tolerance: float = setting(
         0.3,  # trials decide what matters; the map only proposes where to look
@@ -89,7 +96,7 @@ class RunConfig:
         8000,  # the paper spends as many calls on every image
         "With --n-masks auto, ask about at most this many masks.",
         low=1,
-        needed="at least 1 mask is needed; 8000 is the paper's",
+        needed="a whole number of at least 1 is needed; 8000 is the paper's",
     )
     target: int | str | None = setting(None, "Class name or index.  [default: the predicted class]")
     batch_size: IntOrAuto = setting(  # noqa: RUF009  # a field
@@ -101,7 +108,9 @@ class RunConfig:
     )
 
     def __post_init__(self) -> None:
-        check_limits(**{one.name: getattr(self, one.name) for one in fields(self)})
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        for name, value in checked(**given).items():
+            object.__setattr__(self, name, value)
         self.plan(np.zeros((64, 64, 3), np.uint8))
 
     @classmethod
@@ -114,9 +123,8 @@ class RunConfig:
                 raise InputError("Both fills and colors were given: they are the same, give one.")
             said["fills"] = colors
         if not isinstance(said.get("fills", ""), str):
-            said["fills"] = fill_kinds.as_fills(said["fills"])
-        if isinstance(said.get("grid"), int):
-            said["grid"] = (said["grid"], said["grid"])
+            listed = isinstance(said["fills"], Iterable)
+            said["fills"] = fill_kinds.as_fills(said["fills"] if listed else [said["fills"]])
         return cls(**said)
 
     def plan(self, pixels: NDArray[Any], auto: float = FIRST_TRY) -> Plan:
@@ -172,19 +180,43 @@ FIELDS = {one.name: one for one in fields(RunConfig)}
 TOLERANCE, MAX_MASKS = RunConfig.tolerance, RunConfig.max_masks
 
 
-def check_limits(**values: Any) -> None:
-    """Refuse values of some fields that lie outside of their limits."""
-    for name, value in values.items():
-        limits = FIELDS[name].metadata
-        if "needed" in limits and not is_within(value, limits, FIELDS[name].type):
-            raise InputError(f"{name} is {value}, but {limits['needed']}.")
+def checked(**values: Any) -> dict[str, Any]:
+    """Values of some fields in their own types; a value of another type or limit is refused."""
+    return {name: checked_one(value, FIELDS[name]) for name, value in values.items()}
 
 
-def is_within(value: Any, limits: Mapping[str, Any], kind: Any) -> bool:
-    if value == "auto":
-        return kind in (IntOrAuto, FloatOrAuto)
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        return False
+def checked_one(value: Any, known: Field[Any]) -> Any:
+    """A value in the type of its field: NumPy's numbers become Python's."""
+    limits, kind = known.metadata, known.type
+    is_auto = isinstance(value, str) and value == "auto" and kind in (IntOrAuto, FloatOrAuto)
+    if "needed" not in limits or is_auto:
+        return value
+    is_pair, read = kind == tuple[int, int], number if kind in (float, FloatOrAuto) else whole
+    try:
+        some = tuple(map(read, value)) if is_pair and np.ndim(value) else (read(value),)
+        some = 2 * some if is_pair and not np.ndim(value) else some
+    except (TypeError, ValueError):
+        some = ()
+    if len(some) != 1 + is_pair or not all(is_within(one, limits) for one in some):
+        raise InputError(f"{known.name} is {value!r:.60}, but {limits['needed']}.")
+    return some if is_pair else some[0]
+
+
+def whole(value: Any) -> int:
+    """A whole number, of NumPy too; a TypeError for 8.0, which somebody may have rounded."""
+    if isinstance(value, bool | np.bool_):
+        raise TypeError
+    return operator.index(value)
+
+
+def number(value: Any) -> float:
+    """A number as it is, or one of NumPy as Python has it."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        raise TypeError
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_within(value: float, limits: Mapping[str, Any]) -> bool:
     return (
         value in limits.get("choices", (value,))
         and limits.get("low", value) <= value <= limits.get("high", value)

@@ -4,7 +4,6 @@ Every map of every class, by every estimator, every standard error, every findin
 every merge of work done on several machines is computed from it without calling the model again.
 """
 
-import difflib
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ._util.text import number
+from ._util.text import did_you_mean, number
 from ._util.validation import MOST, check_labels
 from .errors import ExplanationError, InputError
 from .estimators import (
@@ -195,6 +194,7 @@ class Explanation:
     n_rechecks: int = 0  # of these, to recognise the model of a saved run; its file keeps none
     repaints: dict[str, StoredRepaint] = field(default_factory=dict)  # digest -> what was painted
     trial_logs: dict[int, TrialLog] = field(default_factory=dict)  # target -> its trials
+    versions: dict[str, str] = field(default_factory=dict)  # that wrote its file
     prepared: dict[str, tuple[FittedEstimator, Sample]] = field(default_factory=dict, init=False)
     last_chance: tuple[Any, ...] = field(default=(None,), init=False)  # of what, and the answer
     recognised: Any = field(default=None, init=False)  # the model that was found to be its own
@@ -380,6 +380,8 @@ class Explanation:
                 )
             if named:
                 return named[0]
+        if isinstance(target, bool) or not isinstance(target, str | int | np.integer):
+            raise InputError(f"The target is {target!r:.60}, but a label or an index is needed.")
         try:
             index = int(target)
         except ValueError:
@@ -396,9 +398,8 @@ class Explanation:
                 f"The target is {target!r}, but the model's classes have no names here: give an "
                 f"index from 0 to {self.n_classes - 1}, or labels."
             )
-        near = difflib.get_close_matches(target.lower(), [x.lower() for x in self.labels], n=1)
-        asked = f" Did you mean {near[0]!r}?" if near else " Give one of the labels, or an index."
-        return f"The target {target!r} is not a label of this model.{asked}"
+        asked = did_you_mean(target, self.labels, "give one of the labels, or an index.")
+        return f"The target {target!r} is not a label of this model; {asked}"
 
     # ---- what follows from it
 

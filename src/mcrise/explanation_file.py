@@ -150,6 +150,7 @@ def meta(explanation: Explanation, digests: list[str]) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
+    """Of what a file is written with now."""
     return {"mcrise": VERSION, "numpy": np.__version__, "python": platform.python_version()}
 
 
@@ -258,6 +259,10 @@ def parse_explanation(content: bytes) -> Explanation:
         choice=validation.text(meta.get("choice", "")),
         assumed=validation.texts(meta.get("assumed", [])),
         n_checks=validation.whole(meta.get("n_checks", 1), 0, 2**53),
+        versions={
+            validation.text(name): validation.text(number)
+            for name, number in validation.table(meta.get("versions", {})).items()
+        },
     )
     add_chunks(explanation, arrays)
     if "pilot_scores" in arrays:

@@ -9,7 +9,6 @@ what painting it does in words. So another package can bring one, by an entry po
 `mcrise.fills` (its word = its class), and it is painted, saved and read like those here.
 """
 
-import difflib
 import hashlib
 import math
 import re
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ._util import plugins
+from ._util.text import did_you_mean
 from .colors import FULL, color_names, dominant, rgb_of
 from .errors import ExplanationError, InputError, PluginError
 from .images import open_picture, unit_float
@@ -440,6 +440,6 @@ def whole_number(word: str, default: int) -> int:
 def suggestion(word: str) -> str:
     known = [*color_names(), *PALETTES, "auto", *FILL_KINDS, *plugins.names(GROUP)]
     known.remove("solid")
-    near = difflib.get_close_matches(word.partition(":")[0].lower(), known, n=1, cutoff=0.5)
-    asked = f"; did you mean {near[0]!r}?" if near else "."
+    asked = did_you_mean(word.partition(":")[0], known, otherwise=".", cutoff=0.5)
+    asked = asked if asked == "." else f"; {asked}"
     return f"{asked} Give CSS names, #rrggbb, rgb(1,2,3), blur:8, gray, mean, hue:120 or noise."

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
-from ._util.files import outside_results
+from ._util.files import ENDINGS, outside_results
 from .errors import InputError, safe_str
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".gif", ".tif", ".tiff", ".webp")
@@ -55,6 +55,8 @@ def find_paths(given: Path | str) -> list[str] | None:
 
     Hidden files and what mcrise wrote there are left out.
     """
+    if is_result(given):
+        raise InputError(f"{given} holds results of mcrise: give the image that they are of.")
     if os.path.isdir(given):
         inside = [
             os.path.relpath(os.path.join(folder, name), given)
@@ -73,6 +75,11 @@ def find_paths(given: Path | str) -> list[str] | None:
     if not found:
         raise InputError(f"No image is named like {given}: correct the pattern.")
     return found
+
+
+def is_result(given: Path | str) -> bool:
+    """Whether a folder is called as those are that mcrise writes beside pictures."""
+    return os.path.isdir(given) and os.path.abspath(given).endswith(ENDINGS)
 
 
 def pictures_among(names: list[str]) -> list[str]:

@@ -26,6 +26,15 @@ SMALLEST_SIDE = 8  # pixels; below it there is no room for "where"
 MOST_PIXELS = 100_000_000
 MANY_PIXELS = 4_000_000  # more than a model that takes any size was likely made for
 ORIENTATION = 0x0112  # the entry of EXIF
+TURNED = {  # what it says of a picture that is to be shown another way
+    2: "mirrored as its EXIF says",
+    3: "turned upright as its EXIF says",
+    4: "turned upright and mirrored as its EXIF says",
+    5: "turned upright and mirrored as its EXIF says",
+    6: "turned upright as its EXIF says",
+    7: "turned upright and mirrored as its EXIF says",
+    8: "turned upright as its EXIF says",
+}
 STRIP = 256  # rows
 JPEGS = ("JPEG", "MPO")
 MOST_A_BYTE = 1024  # pixels of a JPEG: each 8 x 8 of them take a bit at least
@@ -108,8 +117,7 @@ class Geometry:
                 return whole_view(pixels, notes)
             if pixels.dtype != np.uint8:
                 notes += ("the float image was rounded to 8 bits to be resized",)
-                pixels = np.rint(pixels * 255).astype(np.uint8)
-            picture = Image.fromarray(pixels)
+            picture = Image.fromarray(whole_pixels(pixels))
         elif isinstance(source, Image.Image):
             picture, notes = upright_rgb(source)
         elif isinstance(source, str | Path | bytes):
@@ -242,9 +250,9 @@ def check_extent(name: str, rows: int, cols: int) -> None:
 def upright_rgb(picture: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
     check_extent("The image", picture.height, picture.width)
     # Only where it says so: even one that need not be turned would be copied.
-    as_it_is = picture.getexif().get(ORIENTATION, 1) not in range(2, 9)
-    turned = picture if as_it_is else ImageOps.exif_transpose(picture)
-    notes = () if turned.size == picture.size else ("turned upright as its EXIF says",)
+    how = TURNED.get(picture.getexif().get(ORIENTATION, 1))
+    turned = ImageOps.exif_transpose(picture) if how else picture
+    notes = (how,) if how else ()
     if turned.mode == "RGB":
         return turned, notes
     if turned.mode in ("La", "RGBa"):  # premultiplied: Pillow converts it only step by step
@@ -363,7 +371,7 @@ def downsample(pixels: NDArray[Any], every: int) -> NDArray[Any]:
 
 
 def touched_blocks(region: NDArray[np.bool_], every: int) -> NDArray[np.bool_]:
-    """Which squares of so many pixels a region (H, W) has a part in; as `thinned` has them."""
+    """Which squares of so many pixels a region (H, W) has a part in, as `downsample` cuts them."""
     for axis in (0, 1):
         starts = np.arange(0, region.shape[axis], every)
         region = np.logical_or.reduceat(region, starts, axis=axis)

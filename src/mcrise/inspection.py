@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from ._util.text import digits
 from .config import BATCH_SIZES
 from .errors import InputError, ModelError, safe_str
 from .explanation import SAME_ANSWER
@@ -25,14 +26,17 @@ from .model_calls import largest_batch
 from .models import ModelSettings, load_model
 from .models.model import Model
 from .models.scores import SUM_TOLERANCE
+from .models.settings import IMAGENET_MEAN, IMAGENET_STD
 
 MOST_PICTURES = 12  # that are asked about in other ways; all are answered as they are
 CROP = 20  # a crop leaves out this part of each side
 PLAIN = (0, 64, 128, 191, 255)  # gray values of pictures that show nothing
 FEW = 5  # pictures, below which only a large gain counts
+SURE_KINDS = ("probability", "independent")  # of score, which say how sure a model is
 LARGE_GAIN = 0.3  # of the top score, with few pictures
 GAIN = {"channels": 0.05, "range": 0.15}  # with more of them, where it is also significant
 SIGNIFICANT = 3.0  # standard errors
+ALIKE, UNLIKE = 0.1, 0.3  # between answers to pictures and to plain ones: at most, at least
 UNSAID = "no preprocessing was given"  # how the note of a model begins that was given none
 OPEN_SIZE = (224, 224)  # of the pictures made up where the model takes any
 SLOW = 1.0  # seconds of a batch, after which no larger one is tried
@@ -48,7 +52,7 @@ def affine(mean: Triple, std: Triple) -> tuple[Triple, Triple]:
 
 
 ZERO, ONE, HALF = (0.0,) * 3, (1.0,) * 3, (0.5,) * 3
-IMAGENET = affine((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+IMAGENET = affine(IMAGENET_MEAN, IMAGENET_STD)
 RANGES: dict[str, tuple[Triple, Triple]] = {  # in words -> gain and offset
     "pixels from 0 to 1": affine(ZERO, ONE),
     "pixels from 0 to 255": (ONE, ZERO),
@@ -81,7 +85,7 @@ class Answer(NamedTuple):
     top: tuple[tuple[str, float], ...]  # label and score
 
     def __str__(self) -> str:
-        return f"{self.image}: {', '.join(f'{label} {score:.3f}' for label, score in self.top)}"
+        return f"{self.image}: {', '.join(f'{label} {digits(score)}' for label, score in self.top)}"
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,12 @@ class Inspection:
         ]
         if self.unchecked:
             lines.append(f"Not checked: {self.unchecked}")
+        elif not self.warnings and len(self.answers) < FEW:
+            n = len(self.answers)
+            lines.append(
+                f"Nothing looks wrong in {n} picture{'s' * (n > 1)}. Give about a dozen that the "
+                "model should know: few pictures show only large mistakes."
+            )
         elif not self.warnings:
             lines.append("Nothing looks wrong.")
         return lines
@@ -173,18 +183,19 @@ def inspect_views(model: Model, views: Sequence[View], failed: tuple[str, ...] =
     scores = activated(model, answers)
     if views and not any(one.about in ("random", "batch") for one in warnings):
         warnings += input_warnings(raw, model, shown[:MOST_PICTURES])
-    unchecked = ""
+    unchecked = "whether the order of channels and the range of pixels are right; "
     if not views:
-        unchecked = (
-            "whether the order of channels and the range of pixels are right; give some pictures "
-            "that the model should know."
-        )
+        unchecked += "give about a dozen pictures that the model should know."
+    elif model.kind not in SURE_KINDS or answers.shape[1] < 2:
+        unchecked += "only probabilities of several classes show how sure the model is."
+    else:
+        unchecked = ""
     batch_size, speed = best_speed(raw, model, shown[0])
     return Inspection(
         model=model.identity,
         input=input_words(model),
         preprocessing=range_words(model),
-        output=f"{answers.shape[1]:,} scores per image, {output_words(model)}",
+        output=f"{answers.shape[1]:,} scores per image, {output_words(model, warnings)}",
         labels=model.labels,
         assumed=model.notes,
         answers=tuple(
@@ -203,8 +214,10 @@ class Asked:
 
     def __init__(self, model: Model) -> None:
         self.model, self.refusal = model, ""
+        self.sizes: list[int] = []  # of the calls, also of those with other preprocessing
 
     def __call__(self, images: NDArray[Any]) -> NDArray[np.float32]:
+        self.sizes.append(len(images))
         if not self.refusal:
             try:
                 return self.model(images)
@@ -212,13 +225,19 @@ class Asked:
                 if len(images) == 1:
                     raise ModelError(f"Failed at the first image: {error}.") from error
                 self.refusal = safe_str(error)
+                self.sizes.append(len(images))
         return np.concatenate([self.model(image[None]) for image in images])
 
     def like(self, model: Model) -> "Asked":
         """The same with other preprocessing."""
         other = Asked(model)
-        other.refusal = self.refusal
+        other.refusal, other.sizes = self.refusal, self.sizes
         return other
+
+    @property
+    def n_images(self) -> int:
+        """About how many images the model was asked; one may come several times."""
+        return sum(self.sizes)
 
 
 # ---- what comes out
@@ -326,8 +345,8 @@ def input_warnings(
         words, other = found
         yield ModelWarning(
             "range",
-            f"The model seems to want {words}: then its top score averages "
-            f"{other.top.mean():.2f} instead of {now.top.mean():.2f}. Give {REMEDIES[words]}.",
+            f"The model seems to want another range of pixels: {gain_words(words, now, other)}. "
+            f"Give {REMEDIES[words]}.",
         )
 
 
@@ -337,11 +356,12 @@ class Contrast(NamedTuple):
     top: NDArray[np.float64]  # (N,) top score of each picture
     stable: NDArray[np.float64]  # (N,) of the mean answer to its variants
     plain: float  # the surest answer to a plain picture
+    spread: float  # how far the answers to all of these are apart
 
 
 def contrast(raw: Asked, model: Model, pictures: Sequence[NDArray[Any]]) -> Contrast | None:
     """None where sureness means nothing: a single score, or scores of any kind."""
-    if model.kind not in ("probability", "independent"):
+    if model.kind not in SURE_KINDS:
         return None
     answers = [raw(variants(pixels)) for pixels in pictures]
     plain = raw(plain_pictures(pictures[0]))
@@ -352,7 +372,10 @@ def contrast(raw: Asked, model: Model, pictures: Sequence[NDArray[Any]]) -> Cont
     n = len(answers[0])
     tried = together[: -len(plain)].reshape(len(pictures), n, -1)
     return Contrast(
-        tried[:, 0].max(axis=1), tried.mean(axis=1).max(axis=1), together[-len(plain) :].max()
+        tried[:, 0].max(axis=1),
+        tried.mean(axis=1).max(axis=1),
+        float(together[-len(plain) :].max()),
+        float(np.ptp(together, axis=0).max()),
     )
 
 
@@ -371,47 +394,70 @@ def is_better(other: Contrast, now: Contrast, needed: float) -> bool:
 def better_range(
     raw: Asked, model: Model, pictures: Sequence[NDArray[Any]], now: Contrast
 ) -> tuple[str, Contrast] | None:
-    """The range of pixels in which the model knows pictures best, where it is not today's."""
+    """The range of pixels in which the model knows pictures best, where it is not today's.
+
+    A small model may be as sure of plain pictures as of any. So, if no preprocessing was given,
+    another range is also better if the model answers all pictures alike now, but not with it.
+    """
     if model.dtype == "uint8":
         return None
+    dull = is_unsaid(model) and now.spread <= ALIKE
     found: dict[str, Contrast] = {}
-    for words, (gain, offset) in RANGES.items():
+    for words, (gains, offsets) in RANGES.items():
         if words == range_words(model):
             continue
         dtype = raw.model.dtype or "float32"
-        changed = replace(raw.model, gain=gain, offset=offset, dtype=dtype)
+        changed = replace(raw.model, gain=gains, offset=offsets, dtype=dtype)
         try:
             other = contrast(raw.like(changed), model, pictures)
         except ModelError:  # it overflows, or refuses such values
             continue
-        if other is not None and is_better(other, now, GAIN["range"]):
+        if other is None:
+            continue
+        if is_better(other, now, GAIN["range"]) or (dull and other.spread >= UNLIKE):
             found[words] = other
     if not found:
         return None
-    best = max(found, key=lambda words: float((found[words].stable - found[words].plain).mean()))
+
+    def gain(other: Contrast) -> float:
+        return other.spread if dull else float((other.stable - other.plain).mean())
+
+    best = max(found, key=lambda words: gain(found[words]))
     return best, found[best]
 
 
 def preprocessing_hint(model: Model, view: View) -> tuple[str, int]:
-    """What a model says that was given no preprocessing, and how many images it was asked about.
+    """Which preprocessing a model seems to want, if none was given, and how many images that took.
 
     `with ImageNet's mean and deviation the top score would be 0.93 instead of 0.04`; empty where
     no other preprocessing does better, or some was given.
     """
-    if not any(note.startswith(UNSAID) for note in model.notes):
+    if not is_unsaid(model):
         return "", 0
     raw = Asked(replace(model, kind="any", softmax=False, sigmoid=False))
     now = contrast(raw, model, [view.pixels])
     found = None if now is None else better_range(raw, model, [view.pixels], now)
-    n_asked = len(RANGES) * (len(variants(view.pixels)) + len(PLAIN))
     if now is None or found is None:
-        return "", n_asked
+        return "", raw.n_images
     words, other = found
-    return (
-        f"with {words} the top score would be {other.top[0]:.2f} instead of {now.top[0]:.2f}: "
-        f"give {REMEDIES[words]} if the model was trained so",
-        n_asked,
-    )
+    gain = gain_words(words, now, other)
+    return f"{gain}: give {REMEDIES[words]} if the model was trained so", raw.n_images
+
+
+def gain_words(words: str, now: Contrast, other: Contrast) -> str:
+    """How a model knows pictures better in another way."""
+    if now.spread <= ALIKE:
+        return (
+            f"with {words} its scores of pictures and of plain gray differ by up to "
+            f"{other.spread:.2f} rather than {now.spread:.2f}"
+        )
+    before, after = now.top.mean(), other.top.mean()
+    return f"with {words} the top score would be {after:.2f} instead of {before:.2f}"
+
+
+def is_unsaid(model: Model) -> bool:
+    """Whether no preprocessing was given."""
+    return any(note.startswith(UNSAID) for note in model.notes)
 
 
 def variants(pixels: NDArray[Any]) -> NDArray[Any]:
@@ -495,7 +541,9 @@ def range_words(model: Model) -> str:
     return f"pixels go in as {', '.join(ends)} (red, green, blue)"
 
 
-def output_words(model: Model) -> str:
+def output_words(model: Model, warnings: Sequence[ModelWarning]) -> str:
+    if any(one.about == "logits" for one in warnings):
+        return "not as assumed: see the warning"
     applied = " after a softmax" * model.softmax + " after a sigmoid" * model.sigmoid
     words = {
         "probability": "probabilities of classes that exclude each other",

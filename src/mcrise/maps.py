@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._util.array_eq import ArrayEq
+from ._util.text import magnitude
 from .errors import InputError
 from .estimators.averages import group_count
 from .estimators.raster import LARGE
@@ -179,21 +180,24 @@ class Maps(ArrayEq):
         return maps_html(self)
 
 
-def pale_areas(rows: Sequence[Maps]) -> str:
-    """`Pale areas (below ±0.057) could be chance.`: what is drawn faintly in maps of a figure."""
+def pale_areas(rows: Sequence[Maps], how: str = "Pale") -> str:
+    """`Pale areas (below ±0.057) could be chance.`: in maps of a page.
+
+    Empty where nothing is drawn so.
+    """
     tested = [maps.tested() for maps in rows if maps.diverging]
     if not tested:
         return ""
     limits = {
-        maps.label: f"±{maps.limit:.2g}{' in the centered maps' * maps.other_tested}"
+        maps.label: f"±{magnitude(maps.limit)}{' in the centered maps' * maps.other_tested}"
         for maps in tested
         if maps.limit is not None
     }
     if len(limits) < len(tested):  # mean maps: of each place its own
-        return "Pale areas could be chance."
-    told = [f"{limit} for {label}" for label, limit in limits.items()]
-    below = ", ".join(told) if len({*limits.values()}) > 1 else next(iter(limits.values()))
-    return f"Pale areas (below {below}) could be chance."
+        return f"{how} areas could be chance."
+    named = [f"{limit} for {label}" for label, limit in limits.items()]
+    below = ", ".join(named) if len({*limits.values()}) > 1 else next(iter(limits.values()))
+    return f"{how} areas (below {below}) could be chance."
 
 
 def mean_square(maps: NDArray[np.float32]) -> float:
@@ -219,29 +223,30 @@ def diagnose(
     """
     if spread == 0:
         return (
-            f"the score was {mean:.3g} under every mask: as far as these fills can tell, the model "
-            "does not look at the image",
+            f"the score was {magnitude(mean)} under every mask: as far as these fills can tell, "
+            "the model does not look at the image",
         )
     found = []
     if jitter:
         found.append(
-            f"the model answers the same images differently each time, by up to {jitter:.2g}: is "
-            "dropout on, or an image changed at random on its way in? Maps are noisier for it"
+            "the model answers the same images differently each time, by up to "
+            f"{magnitude(jitter)}: is dropout on, or an image changed at random on its way in? "
+            "Maps are noisier for it"
         )
     if untouched > 0.1 and abs(mean) < 0.1 * untouched and plan.mask_prob > 0.1:
         gentler = max(0.1, round(0.4 * plan.mask_prob, 1))
         found.append(
-            f"under masks the score averages {mean:.2g} (untouched {untouched:.2g}): at mask_prob "
-            f"{plan.mask_prob:g} the model sees little; try {gentler:g}"
+            f"under masks the score averages {magnitude(mean)} (untouched {magnitude(untouched)}): "
+            f"at mask_prob {plan.mask_prob:g} the model sees little; try {gentler:g}"
         )
     if relative_error > 1:
         found.append(
-            f"the map cannot be told from noise yet: {3 * n_masks:,} more masks would halve its "
-            "error"
+            f"the map cannot be distinguished from noise yet: {3 * n_masks:,} more masks would "
+            "halve its error"
         )
     elif relative_error > 0.5:
         found.append(
             f"the map is noisy (relative error {relative_error:.2f}): {3 * n_masks:,} more masks "
-            "would halve it"
+            "would halve that"
         )
     return tuple(found)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ._util.text import magnitude
 from .config import FIRST_TRY
 
 LESS, MORE = (0.1, 0.05), (0.35, 0.5)  # to be tried in turn
@@ -91,5 +92,5 @@ def say(best: float, left: Mapping[float, float], score: float) -> str:
     """Why, in a sentence; `score` is that of the untouched image."""
     return (
         f"{100 * best:g}% of the image is painted at a time (mask_prob, chosen automatically): the "
-        f"score of {score:.2g} then changes by {100 * (1 - left[best]):.0f}% on average"
+        f"score of {magnitude(score)} then changes by {100 * (1 - left[best]):.0f}% on average"
     )

@@ -2,7 +2,8 @@
 
 A mask is stored as `cells`: one small integer per grid cell, 0 to keep the image and k to paint
 fill k. Five fills at 224 x 224 pixels make 1 MB of floats; the same mask is 100 bytes of cells.
-So pixels exist only inside `blend`, and the rest of the method works on cells. Paper: section 4.2.
+So pixels exist only inside `painting`, and the rest of the method works on cells. Paper: section
+4.2.
 """
 
 import math

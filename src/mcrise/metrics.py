@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._util.array_eq import ArrayEq
+from ._util.text import number
 from .colors import FULL
 from .errors import InputError
 from .estimators import DEFAULT, EstimatorName
 from .explanation import Explanation, Target
 from .fills import Fill, Solid, parse_one
-from .images import unit_float
+from .images import unit_float, whole_pixels
 from .maps import Maps
 from .model_calls import model_of
 from .models.model import Model
@@ -88,7 +89,7 @@ class Ranking(ArrayEq):
 def _render(fill: Fill, pixels: NDArray[Any]) -> NDArray[Any]:
     """A fill as pixels of the image's own dtype."""
     picture = fill.render(unit_float(pixels))
-    return np.rint(picture * 255).astype(np.uint8) if pixels.dtype == np.uint8 else picture
+    return whole_pixels(picture) if pixels.dtype == np.uint8 else picture
 
 
 def rank(maps: Maps, fill: Fill = BLACK) -> Ranking:
@@ -135,9 +136,10 @@ class Curve(ArrayEq):
         return float((scores[1:] + scores[:-1]) @ np.diff(self.shares) / 2)
 
     def line(self) -> str:
+        area = f"{self.area:.4f}" if abs(self.area) <= 1 else number(self.area, "any")
         return (
-            f"{self.metric.title} {self.area:.4f} ({self.metric.direction}; "
-            f"{100 * self.step:g}% of the pixels a step, fill: {self.fill})"
+            f"{self.metric.title} {area} ({self.metric.direction}; "
+            f"{100 * self.step:g}% of the pixels per step, fill: {self.fill})"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -170,17 +170,21 @@ def recognise(explanation: Explanation, model: Model) -> None:
     canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
     answer = ask(model, canvas.untouched(), "the untouched image", explanation)[0]
     explanation.n_checks += 1
-    apart = np.inf
-    if answer.shape == explanation.untouched.shape:
-        apart = explanation.other_answer(answer, explanation.untouched)
-        if not apart and explanation.scores:
-            chunk, buffer = explanation.chunks[0], canvas.batch(explanation.batch_size)
-            for n in (FEW, explanation.batch_size):
-                again = first_scores(model, canvas, buffer, explanation, chunk, n)
-                known = explanation.scores[chunk][: len(again)]
-                apart = explanation.other_answer(again, known)
-                if not apart:
-                    break
+    if len(answer) != explanation.n_classes:
+        raise ExplanationError(
+            f"The run is of another model: {model.identity} gives {len(answer):,} scores per "
+            f"image, and the run has {explanation.n_classes:,} classes",
+            "give the model that the run was made with, or start a new run",
+        )
+    apart = explanation.other_answer(answer, explanation.untouched)
+    if not apart and explanation.scores:
+        chunk, buffer = explanation.chunks[0], canvas.batch(explanation.batch_size)
+        for n in (FEW, explanation.batch_size):
+            again = first_scores(model, canvas, buffer, explanation, chunk, n)
+            known = explanation.scores[chunk][: len(again)]
+            apart = explanation.other_answer(again, known)
+            if not apart:
+                break
     explanation.n_rechecks += explanation.n_checks - n_before
     if apart:
         raise ExplanationError(

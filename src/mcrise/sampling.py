@@ -5,6 +5,7 @@ bars, checkpoints and live pictures are for the caller. `explain` runs it to the
 trials that test what the maps show, and saves on the way.
 """
 
+import math
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -22,7 +23,7 @@ from .config import (
     IntOrAuto,
     RunConfig,
     RunKeywords,
-    check_limits,
+    checked,
     whole_chunks,
 )
 from .errors import ExplanationError, InputError
@@ -101,7 +102,7 @@ def run(
     resume: Explanation | None = None,
     early: Callable[[Explanation], None] | None = None,
 ) -> Generator[Explanation, None, None]:
-    """Do what a brief asks, from the beginning or from where a run is.
+    """Do what a configuration asks, from the beginning or from where a run is.
 
     Where a pilot has to choose `mask_prob`, `early` is given a run of the first chunk tried,
     which may come to nothing, for whoever wants to see something before that is settled.
@@ -179,7 +180,7 @@ def settle_mask_prob(
 
 
 def take_up(explanation: Explanation, view: View, model: Model, config: RunConfig) -> Explanation:
-    """A run to go on with, if it is of this image, this brief and this model."""
+    """A run to go on with, if it is of this image, this configuration and this model."""
     size = config.batch_size
     expected = replace(
         explanation,
@@ -194,7 +195,7 @@ def take_up(explanation: Explanation, view: View, model: Model, config: RunConfi
     )
     if different := explanation.differences(expected):
         raise ExplanationError(
-            f"Another run is there (other {', '.join(different)})", "start a new one"
+            f"Another run is there, which differs in {', '.join(different)}", "start a new one"
         )
     explanation.name_classes(model.labels or explanation.labels)
     recognise(explanation, model)
@@ -215,7 +216,8 @@ def grow(
     With n_masks="auto" until the relative error of the map of `target` is below `tolerance`, or
     `max_masks` are reached; `explanation.stop_reason` then says which.
     """
-    check_limits(n_masks=n_masks, tolerance=tolerance, max_masks=max_masks)
+    found = checked(n_masks=n_masks, tolerance=tolerance, max_masks=max_masks)
+    n_masks, tolerance, max_masks = found["n_masks"], found["tolerance"], found["max_masks"]
     explanation.check_room(most_masks(n_masks, max_masks))
     model = model_of(explanation, model)
     canvas = model.canvas(explanation.view.pixels, explanation.plan.fills)
@@ -245,9 +247,10 @@ def grow(
             )
             return
         if explanation.goal >= max_masks:
+            noise = f"a relative error of {error:.2f}" if error < math.inf else "nothing but noise"
             explanation.stop_reason = (
-                f"cap of {explanation.goal:,} masks reached: relative error {error:.2f}, "
-                "some regions are not settled"
+                f"the limit of {explanation.goal:,} masks (max_masks) was reached with {noise}: "
+                "details of the map are not certain"
             )
             return
         done = explanation.goal

@@ -25,7 +25,9 @@ from .fills import Fill
 from .fills import parse as parse_fills
 from .images import View, png, unit_float, whole_pixels
 from .interpretation.claims import join
+from .interpretation.findings import box_of
 from .interpretation.repaints import Repaint, Stroke
+from .interpretation.text import box_words
 from .models import ModelSettings, load_model
 from .models.model import Model
 
@@ -56,10 +58,18 @@ class IgnoreResult:
 
     def line(self, zone: str, at_most: float) -> str:
         """`Changing the rim moves the score by 0.31 on average (0.12 to 0.48 at 95%), ...`"""
+        if self.n_given == 1:
+            among = "in the one image"
+        elif self.n_images == self.n_given:  # the mean is known
+            among = f"on average in all {self.n_given} images"
+        else:
+            among = (
+                f"on average ({self.low:.3f} to {self.high:.3f} at 95%, from {self.n_images} of "
+                f"{self.n_given} images)"
+            )
         return (
-            f"Changing {zone} moves the score by {self.mean:.3f} on average ({self.low:.3f} to "
-            f"{self.high:.3f} at 95%, {self.n_images} of {self.n_given} images), and at most "
-            f"{at_most:g} is allowed; most of all {self.worst}."
+            f"Changing {zone} moves the score by {self.mean:.3f} {among}, and at most {at_most:g} "
+            f"is allowed. Largest change: {self.worst}."
         )
 
 
@@ -89,11 +99,11 @@ def assert_ignores(
 ) -> IgnoreResult:
     """Assert that changing a zone moves the score by no more than `at_most` on average.
 
-    Of each image the zone is painted whole and in parts with each of the colors, and given what two
-    other images have there. The largest change of the score counts: that of `target`, or of the
-    class that the model predicts. The mean
-    of it over all `images` is held against `at_most`, in random order and only until it can be
-    told on which side it lies, which is wrong in at most one of twenty tests.
+    In each image the zone is painted, whole and in parts, with each of the colors, and is given
+    what two other images have there. The largest change of the score counts: that of `target`, or
+    of the class that the model predicts. The assertion is that the mean of these changes over all
+    `images` is at most `at_most`. Images come in random order, and only until that is decided,
+    which is wrong in at most one of twenty tests.
 
     `model` and `settings` are what `load_model` takes; `images` are paths, Pillow images or arrays.
     `zone` is a name (`rim`, `center`, `lower right`, ...), a box (top, left, bottom, right, from 0
@@ -106,6 +116,7 @@ def assert_ignores(
     DependsOnZone
         An AssertionError with the sentence, `seen`, and the worst `image` as it is and painted.
     """
+    __tracebackhide__ = True  # pytest then shows the sentence, and where it was asserted
     if not is_number(at_most) or not 0 < at_most < 1:
         raise InputError(f"at_most is {at_most!r}, but a change between 0 and 1 is needed.")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
@@ -123,19 +134,22 @@ def assert_ignores(
             "The scores of the model may be any numbers, but at_most is a change of a score in "
             "0..1: give softmax=True or sigmoid=True."
         )
-    name = f"the {zone}" if isinstance(zone, str) and zone in ZONES else "the zone"
-    name = f"what {zone.classes} may follow" if isinstance(zone, Suspect) else name
     worst: Change | None = None
+    places: set[str] = set()
     for seen, change in looks(opened, images, zone, fills, target, seed):
+        places.add(change.place)
         worst = change if worst is None or change.size > worst.size else worst
         seen = replace(seen, worst=worst.words)
         if seen.low > at_most:
             refuse_random(opened, worst)
             seen = replace(seen, n_calls=seen.n_calls + N_AGAIN)
-            sentence, path = seen.line(name, at_most), None
-            if save is not None:
+            sentence, path = seen.line(zone_words(zone, places), at_most), None
+            if save is None:
+                sentence += ' Give save="worst.png" to see it.'
+            else:
                 try:
                     path = worst.save(save)
+                    sentence += f" It is shown in {path}."
                 except OSError as error:
                     sentence += f" Its picture could not be saved as {save} ({error.strerror})."
             raise DependsOnZone(sentence, seen, worst.picture, path)
@@ -157,6 +171,7 @@ class Change:
     n_calls: int
     n_classes: int
     pixels: NDArray[Any]  # (H, W, 3) of the image as it is
+    place: str  # of the zone, in words
 
     def save(self, where: Path | str) -> Path:
         path = Path(where)
@@ -233,7 +248,7 @@ def largest_change(
     )
     picture = whole_pixels(np.concatenate([pixels, painted[most]], axis=1))
     size, (n_asked, n_classes) = min(float(changes[most]), 1.0), scores.shape
-    return Change(size, words, picture, n_asked + 1, n_classes, pixels)
+    return Change(size, words, picture, n_asked + 1, n_classes, pixels, place_words(region))
 
 
 def ask(model: Model, images: Sequence[NDArray[Any]]) -> NDArray[np.float32]:
@@ -275,6 +290,23 @@ def class_of(model: Model, target: int | str | None, scores: NDArray[np.float32]
 
 
 # ---- zones
+
+
+def place_words(region: NDArray[np.bool_]) -> str:
+    """`rows 64-96, columns 64-96 of 96 x 96`; of what is no block, its share of the image."""
+    top, left, bottom, right = box_of(region)
+    size = f"{region.shape[0]} x {region.shape[1]}"
+    if region[top:bottom, left:right].all():
+        return f"{box_words(region)} of {size}"
+    return f"{100 * region.mean():.0f}% of the image"
+
+
+def zone_words(zone: ZoneLike, places: set[str]) -> str:
+    """What a zone is called in a sentence, and where it is if that is the same in all images."""
+    name = f"the {zone}" if isinstance(zone, str) and zone in ZONES else "the zone"
+    name = f"what {zone.classes} may follow" if isinstance(zone, Suspect) else name
+    return f"{name} ({min(places)})" if len(places) == 1 else name
+
 
 ZONES = {zone.name: zone for some in KNOWN.values() for zone in some if not zone.needs_object}
 

@@ -6,14 +6,16 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 
 import mcrise
 import planted_folder
-from mcrise._util.text import one_line, visible
+from mcrise._util.text import digits, magnitude, one_line, visible
 from mcrise.cli import cli, main
 from mcrise.demo import MODEL
 from mcrise.demo.signs import stop
@@ -194,7 +196,7 @@ def test_more_continues_a_finished_run_where_it_lies(image, capsys):
     run(*UNTESTED, "--resume", folder, "--n-masks", 192, "--quiet")
     assert mcrise.load(folder).n_masks == 192
     run(*UNTESTED, "--resume", folder / "run.npz", "--max-masks", 256, "--tolerance", 0.01)
-    assert "Cap of 256 masks reached" in capsys.readouterr().out
+    assert "The limit of 256 masks (max_masks) was reached" in capsys.readouterr().out
 
 
 def test_more_takes_the_labels_given_and_keeps_those_there_are(image, tmp_path):
@@ -312,3 +314,31 @@ def test_the_command_alone_shows_its_help(monkeypatch, capsys):
         main()
     shown = capsys.readouterr()
     assert "\nCommands:\n" in shown.out + shown.err
+
+
+def test_an_audit_says_what_to_open_and_where_true_classes_are_from(monkeypatch):
+    module = importlib.import_module("mcrise.cli.audit")
+    inside = [SimpleNamespace(label=label, sure=False) for label in ("stop", "holiday", None)]
+    result = SimpleNamespace(summary=("Found.",), path="here/audit", n_failed=0, n_images=3)
+    prepared = SimpleNamespace(
+        audit=SimpleNamespace(examples=inside, truths=[14, None, None]), run=lambda *given: result
+    )
+    monkeypatch.setattr(module, "prepare", lambda *given, **more: prepared)
+    said = CliRunner().invoke(cli, ["audit", "signs", "--out", "here/audit"]).output
+    assert "1 of 3 images lie in a folder named after a class" in said
+    assert said.endswith("Open here/audit/audit.html in a browser.\n")
+
+
+def test_a_command_that_is_not_known_has_a_suggestion():
+    said = CliRunner().invoke(cli, ["exlpain"])
+    assert said.exit_code == 2
+    assert "'exlpain' is not a command; did you mean 'explain'?" in said.output
+
+
+def test_numbers_of_any_size_are_readable():
+    assert [digits(one) for one in (0.8191, 1.0, 4356.087, -12.345)] == [
+        "0.819", "1.000", "4,356", "-12.3"
+    ]  # fmt: skip
+    assert [magnitude(one) for one in (0.0571, 1.24, 600.4, 4356.1)] == [
+        "0.057", "1.2", "600", "4,356"
+    ]  # fmt: skip

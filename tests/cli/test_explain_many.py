@@ -51,7 +51,7 @@ def test_a_folder_gives_a_line_of_json_per_image_and_goes_on_past_a_bad_one(sign
     assert mcrise.load(second["run"]).view.name == "stop.png"
     assert code == 2
     assert "signs/bad.png is not an image" in err
-    assert "1 of 3 images have no explanation" in err
+    assert "1 of 3 images has no explanation; it is named above" in err
 
 
 def test_a_missing_path_of_a_list_does_not_keep_the_others_back(signs, typed):
@@ -74,6 +74,20 @@ def test_standard_input_is_a_picture_or_a_list_of_paths(signs, typed):
     code, _, err = typed("explain", "-", *QUICK)
     assert code == 2
     assert "Nothing came on standard input" in err
+
+
+def test_folders_of_results_among_the_words_of_a_shell_are_no_images(signs, typed):
+    """`mcrise explain signs/*`, given twice: what the first wrote lies beside the pictures."""
+    (signs / "bad.png").unlink()
+    assert typed("explain", "signs/stop.png", *QUICK)[0] == 0
+    code, out, _ = typed("explain", "signs/stop.png", "signs/stop.png.mcrise", "--jsonl", *QUICK)
+    assert (code, [json.loads(line)["image"] for line in out.splitlines()]) == (
+        0,
+        ["signs/stop.png"],
+    )
+    code, _, err = typed("explain", "signs/stop.png.mcrise", *QUICK)
+    assert code == 2
+    assert "stop.png.mcrise holds results of mcrise: give the image that they are of." in err
 
 
 def test_a_dry_run_says_what_it_costs_and_writes_nothing(signs, typed):

@@ -292,7 +292,7 @@ def _(folder):
     return explain(lambda images: bright(images)[:, :1])
 
 
-@kind("sigmoid on probabilities", refused="leave sigmoid out")
+@kind("sigmoid on probabilities", refused="leave sigmoid=True out")
 def _(folder):
     return explain(torch_net(activation="sigmoid"), sigmoid=True)
 

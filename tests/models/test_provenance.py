@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from mcrise.cli import cli
 from mcrise.demo import MODEL
 from mcrise.demo.signs import stop
 from mcrise.errors import ExplanationError, InputError
-from mcrise.sampling import iter_explain
+from mcrise.sampling import grow, iter_explain
 from planted import Counting, PatchModel, explain_masks, photo
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -51,6 +52,16 @@ def test_a_half_finished_record_is_not_finished_by_other_weights():
     model.weight = -1
     with pytest.raises(ExplanationError, match=r"answers differently now, by 0\.57"):
         list(iter_explain(bright(), model, n_masks=128, resume=half))
+
+
+def test_a_model_of_other_classes_is_refused_by_their_number(tmp_path):
+    path = tmp_path / "run.npz"
+    explain_masks(bright(), Weighted(1), n_masks=64, save=path)
+    explanation = mcrise.load(path)
+    three = mcrise.load_model(lambda images: np.full((len(images), 3), 1 / 3))
+    other = replace(three, identity=explanation.model, origin=explanation.origin)
+    with pytest.raises(ExplanationError, match="gives 3 scores per image, and the run has 2 class"):
+        list(grow(explanation, other, n_masks=128))
 
 
 def test_weights_that_agree_on_the_untouched_image_are_told_apart_by_a_batch(tmp_path):
@@ -169,6 +180,8 @@ def test_a_model_that_is_not_at_hand_is_named(desk):
 def test_a_refusal_names_the_setting_that_differs(desk):
     said = sentence(run("whatif", "stop.png.mcrise", "--model", "signs.onnx", "--mean", "0.4"))
     assert "mean ([0.5, 0.5, 0.5] in the run, [0.4, 0.4, 0.4] now)" in said
+    said = sentence(run("whatif", "stop.png.mcrise", "--model", "signs.onnx", "--scale", "1"))
+    assert "scale (not given in the run, 1.0 now)" in said
 
 
 def test_what_runs_code_when_loaded_is_opened_on_request_alone(desk):

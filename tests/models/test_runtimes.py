@@ -192,9 +192,9 @@ def test_one_number_per_image_needs_a_word_on_what_it_is():
 
 def test_a_softmax_or_sigmoid_of_probabilities_is_refused():
     images = np.stack([photo(16, 24, seed) for seed in range(8)])
-    with pytest.raises(ModelError, match=r"probabilities already: leave softmax out"):
+    with pytest.raises(ModelError, match=r"probabilities already: leave softmax=True out"):
         load_model(scores, scale=255, softmax=True)(images)
-    with pytest.raises(ModelError, match=r"leave sigmoid out \(sigmoid=False\), and give score_k"):
+    with pytest.raises(ModelError, match=r"leave sigmoid=True out, and give score_k"):
         load_model(scores, scale=255, sigmoid=True)(images)
     for word in ("softmax", "sigmoid"):  # of logits, nothing is to be said
         load_model(logits, scale=255, **{word: True})(images)

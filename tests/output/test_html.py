@@ -193,3 +193,9 @@ def test_the_example_notebook_runs_and_shows_maps(monkeypatch):
         if "text/html" in output.get("data", {})
     ]
     assert any("data:image/png;base64," in one for one in shown)
+
+
+def test_the_versions_are_those_of_the_run(explanation):
+    """A report that is made years later says what the run was made with."""
+    old = replace(explanation, versions={"mcrise": "0.0.9", "numpy": "1.26"})
+    assert "mcrise 0.0.9, numpy 1.26" in render([Chapter("old.png", old, [0])])

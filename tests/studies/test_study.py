@@ -486,7 +486,7 @@ def test_bad_input_is_one_sentence(tmp_path, monkeypatch):
         ([images, "--methods", "rise,gradcam", "--out", "x"], InputError, "one of debiased, lime"),
         ([images, "--images", "0", "--out", "x"], InputError, "at least 1"),
         ([images, "--model", "gone.onnx", "--out", "x"], InputError, "does not exist"),
-        ([images, "--seed", "-1", "--images", "1", "--out", "x"], InputError, "The seed is -1"),
+        ([images, "--seed", "-1", "--images", "1", "--out", "x"], InputError, "seed is -1"),
         ([images, "--threads", "2", "--out", "x"], InputError, "one thread"),
         ([images, "--batch-size", "auto", "--out", "x"], InputError, "The batch size is auto"),
         ([images, "--out", images], InputError, "choose another --out"),

@@ -17,6 +17,7 @@ from textwrap import indent
 
 import click
 
+from .._util.text import did_you_mean
 from .._version import VERSION
 from ..errors import InputError, McriseError
 from .output import echo, echo_text, install_encoding_fallback, sentence
@@ -56,6 +57,14 @@ class LazyGroup(click.Group):
         own = name.replace("-", "_")
         command: click.Command = getattr(importlib.import_module(f".{own}", __package__), own)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            asked = did_you_mean(args[0], list(COMMANDS))
+            raise click.UsageError(f"{args[0]!r} is not a command; {asked}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

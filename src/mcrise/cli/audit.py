@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ..audits.api import prepare
+from ..audits.audit import Audit
 from ..audits.config import N_MASKS
 from ..audits.zones import DEFAULT
 from ..batch.engine import BatchOptions
@@ -66,9 +67,28 @@ def audit(
     config = RunConfig(**{name: options.pop(name) for name in RUN_FIELDS})
     batch = BatchOptions(**{one.name: options.pop(one.name) for one in fields(BatchOptions)})
     prepared = prepare(data, model, config, batch, **options, **settings)
+    if not quiet:
+        echo(*truths_from_folders(prepared.audit), err=True)
     tell = None if quiet else lambda cost: echo(*cost.lines(), err=True)
     found = prepared.run(not quiet, tell, suggest_rules)
     if not quiet:
-        echo(*found.summary, "", f"Audit: {found.path}")
+        echo(
+            *found.summary,
+            "",
+            f"Audit: {found.path}",
+            f"Open {found.path}/audit.html in a browser.",
+        )
     if found.n_failed == found.n_images:
         raise McriseError(f"All {found.n_images} images failed; {found.path} says why each did.")
+
+
+def truths_from_folders(audit: Audit) -> list[str]:
+    """That class folders were taken as the true classes, where they were."""
+    pairs = zip(audit.examples, audit.truths, strict=True)
+    n = sum(one.label is not None and not one.sure and truth is not None for one, truth in pairs)
+    if not n:
+        return []
+    return [
+        f"{n:,} of {len(audit.truths):,} images lie in a folder named after a class, which is "
+        "taken as their true class."
+    ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from .._util.text import duration
 from ..config import FIELDS, RunConfig, whole_chunks
 from ..errors import ExplanationError, InputError, McriseError
 from ..explanation import Explanation
@@ -141,8 +142,10 @@ def explain(
             print_result(drawing, folder.run, as_json, quiet)
     if failures:
         bad_input = all(isinstance(error, InputError) for error in failures)
+        n, words = len(failures), "have no explanation; each"
         raise (InputError if bad_input else McriseError)(
-            f"{len(failures)} of {len(pictures)} images have no explanation; each is named above."
+            f"{n} of {len(pictures)} images {words if n > 1 else 'has no explanation; it'} is "
+            "named above."
         )
 
 
@@ -177,7 +180,9 @@ class Work:
         with file.refusing():
             there = None if self.overwrite or not elsewhere else file.earlier()
             if there is not None and (different := there.differences(before)):
-                raise ExplanationError(f"Another run is there (other {', '.join(different)})")
+                raise ExplanationError(
+                    f"Another run is there, which differs in {', '.join(different)}"
+                )
         model = folder_of(resume).model(before, spec, settings)
         grown = grow(
             before, model, n_masks=self.config.n_masks, tolerance=self.config.tolerance,
@@ -214,14 +219,17 @@ def planned(
     speed = speed_of(model, readable[0], size)
     least, most = mask_range(work.config)
     masks = f"{least:,} masks" if least == most else f"{least:,} to {most:,} masks"
-    times = [f"{duration(n / speed)}" for n in dict.fromkeys((least, most))]
-    total = [f"{duration(len(readable) * n / speed)}" for n in dict.fromkeys((least, most))]
-    trials = "no trials" if work.budget is None else "and then the trials of what they show"
+    times = dict.fromkeys(duration(n / speed) for n in (least, most))
+    total = dict.fromkeys(duration(len(readable) * n / speed) for n in (least, most))
+    in_all = f", {' to '.join(total)} in all" if len(readable) > 1 else ""
+    trials = (
+        "no tests" if work.budget is None else "and then a hundred or two tests of what they show"
+    )
     return [
         *lines,
         f"Images: {len(readable)}. Model: {model.identity}. Per image {masks}, {trials}.",
         f"The model answers {speed:,.0f} images per second in batches of {size}: the masks take "
-        f"{' to '.join(times)} per image, {' to '.join(total)} in all.",
+        f"{' to '.join(times)} per image{in_all}.",
         "Nothing was written.",
     ]
 
@@ -232,13 +240,6 @@ def mask_range(config: RunConfig) -> tuple[int, int]:
         return whole_chunks(config.n_masks), whole_chunks(config.n_masks)
     most = whole_chunks(config.max_masks)
     return min(FIRST_LOOK, most), most
-
-
-def duration(seconds: float) -> str:
-    """`0.4 s`, `12 s`, `3 min` or `2.5 h`."""
-    if seconds < 100:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def print_failure(name: str, error: McriseError, jsonl: bool) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import InputError
-from ..image_sources import find_paths, returned_or_raised
+from ..image_sources import find_paths, is_result, returned_or_raised
 from ..images import View
 from ..models.model import Model
 
@@ -30,7 +30,8 @@ class Named(NamedTuple):
 def named_pictures(words: Sequence[str]) -> list[Named]:
     """The pictures that words name; one that cannot be found is an error when its turn comes."""
     found: list[Named] = []
-    for word in words:
+    # A shell's * names the folders of results too, which are beside the pictures.
+    for word in [one for one in words if not is_result(one)] or words:
         try:
             found += from_stdin() if word == STDIN else from_path(word)
         except InputError as error:

@@ -86,8 +86,8 @@ class TrialBudget(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: Any, ctx: Any) -> int | bool:
         if value == "none" or value is False:
             return False
-        if not str(value).isdecimal():
-            self.fail(f"{value!r} is neither a whole number nor none.", param, ctx)
+        if not str(value).isdecimal() or not int(value):
+            self.fail(f"{value!r} is neither a whole number above 0 nor none.", param, ctx)
         return int(value)
 
 

@@ -42,7 +42,8 @@ GRACE = 10  # seconds for what was asked before the end
 @option("--audit", metavar="FOLDER", help="Also show this audit, and open its images.")
 @save_every_option
 @advanced("--keep-gb", type=click.FloatRange(0, min_open=True), default=20.0, show_default=True,
-          help="Refuse new jobs while the jobs in --data take more gigabytes.")  # fmt: skip
+          help="Refuse new jobs while those in --data take more gigabytes than this.",
+          )  # fmt: skip
 @model_options
 def serve(
     specs: tuple[str, ...],
@@ -64,7 +65,7 @@ def serve(
         from threadpoolctl import threadpool_limits
 
         from ..server.app import create_app
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise InputError(
             f"The page needs {error.name}, which is not installed: pip install fastapi uvicorn."
         ) from None

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from .._util.text import digits
 from ..errors import InputError
 from ..explanation import Explanation
 from ..explanation_file import load
@@ -127,6 +128,6 @@ def _read_mask(path: Path) -> NDArray[np.bool_]:
 def _top_scores(explanation: Explanation, trial: Intervention) -> list[str]:
     """Before and after of the target and the top five."""
     return [
-        f"  {score['label']:<30} {score['before']:.3f} → {score['after']:.3f}"
+        f"  {score['label']:<30} {digits(score['before'])} → {digits(score['after'])}"
         for score in trial.to_json(explanation)["scores"]
     ]

@@ -12,13 +12,20 @@ from .batches import FixedBatch
 from .inputs import read_input
 from .model import Model
 from .outputs import Head, pick, pick_head
-from .settings import Settings, file_digest, size_named, with_known
+from .settings import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    Settings,
+    file_digest,
+    size_named,
+    with_known,
+)
 
 INSIDE = ("Rescaling", "Normalization")  # layers that prepare pixels in 0..255 themselves
 MEANS = [123.68, 116.779, 103.939]  # red, green, blue, of the networks that came from Caffe
 CAFFE = {"scale": 1.0, "mean": MEANS, "std": [1.0] * 3, "channels": "bgr"}
 SYMMETRIC = {"scale": 127.5, "mean": [1.0] * 3, "std": [1.0] * 3}  # to -1..1
-IMAGENET = {"scale": 255.0, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}
+IMAGENET = {"scale": 255.0, "mean": list(IMAGENET_MEAN), "std": list(IMAGENET_STD)}
 APPLICATIONS = {  # networks of keras.applications, by how their names begin; the longer ones first
     "inception_resnet": SYMMETRIC,
     "inception_v3": SYMMETRIC,

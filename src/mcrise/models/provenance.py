@@ -2,7 +2,7 @@
 
 The name of its file, a digest of its weights and how images go in travel with a run; paths do
 not. A callable has no origin, and weights may change in memory: so whoever goes on with a run
-also compares the model's answers (`loop.recognise`).
+also compares the model's answers (`model_calls.recognise`).
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Origin:
             changed = "which has changed since" if self.name == now.name else f"{now.name} now"
             return [f"model ({self.name} in the run, {changed})"]
         return [
-            f"{name} ({before} in the run, {after} now)"
+            f"{name} ({said(before)} in the run, {said(after)} now)"
             for name in dict.fromkeys([*self.settings, *now.settings])
             for before, after in [(self.settings.get(name), now.settings.get(name))]
             if before != after
@@ -32,6 +32,10 @@ class Origin:
 
     def to_json(self) -> dict[str, Any]:
         return {"name": self.name, "digest": self.digest, "settings": dict(self.settings)}
+
+
+def said(value: Any) -> Any:
+    return "not given" if value is None else value
 
 
 UNKNOWN = Origin()  # of a plain callable

@@ -50,7 +50,7 @@ def check_raw(answer: NDArray[np.float32], kind: str, softmax: bool, sigmoid: bo
         raise ModelError(
             f"a {word} was asked for, but the model's own numbers lie in 0..1 "
             f"(from {answer.min():.3g} to {answer.max():.3g}), so they are probabilities already: "
-            f"leave {word} out ({word}=False){instead}"
+            f"leave {word}=True out{instead}"
         )
 
 

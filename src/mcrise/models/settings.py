@@ -50,6 +50,7 @@ TOGETHER: tuple[set[str], ...] = (  # settings of which one alone makes no sense
 )
 Triple = tuple[float, float, float]  # red, green, blue
 Numbers = float | Sequence[float]  # one for all channels, or red, green and blue
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 OLD_NAMES = {"score_kind": "scores"}  # in digests of settings, which saved runs have
 
 

@@ -13,6 +13,8 @@ from .settings import Settings, with_known
 
 AS_FUNCTION = "give a function of images (N, rows, columns, 3) that calls it"
 
+ITS_SCALE = "give scale=1 (--scale 1) if the estimator was fitted to pixels of 0..255"
+
 
 def from_object(estimator: Any, settings: Settings) -> Model:
     """A fitted estimator of flattened images: rows, columns, then red, green, blue."""
@@ -39,7 +41,7 @@ def from_object(estimator: Any, settings: Settings) -> Model:
         dtype="float32",
         gain=gain,
         offset=offset,
-        notes=notes if settings.normalised else (*notes, NO_PREPROCESSING),
+        notes=notes if settings.normalised else (*notes, f"{NO_PREPROCESSING}; {ITS_SCALE}"),
     )
 
 

@@ -347,7 +347,9 @@ class Section:
             "grid": f"{plan.grid[0]} x {plan.grid[1]} cells",
             "mask probability": f"{plan.mask_prob:g}",
             "seed": str(plan.seed),
-            "versions": ", ".join(f"{name} {number}" for name, number in versions().items()),
+            "versions": ", ".join(
+                f"{name} {number}" for name, number in (explanation.versions or versions()).items()
+            ),
         }
 
     @property

@@ -94,7 +94,7 @@ def plot_maps(
 ) -> Figure:
     """The image, then one panel per fill; several classes stand above each other.
 
-    All panels share one scale. Faint is what chance alone may show, by the rule of findings.
+    All panels share one scale. Stripes mark what could be chance, by the rule of findings.
     `names` head the rows as they are, instead of labels.
     """
     rows = [maps.tested() for maps in rows]
@@ -421,9 +421,9 @@ def colorbar(figure: Any, axes: NDArray[Any], scale: Scale, label: str) -> None:
 
 
 def _caption(figure: Figure, rows: Sequence[Maps]) -> None:
-    """Say below a figure what is drawn faintly in it."""
-    if words := pale_areas(rows):
-        plain(figure.supxlabel(words, fontsize=7))
+    """Say below a figure what its stripes mean."""
+    if words := pale_areas(rows, "Striped"):
+        plain(figure.supxlabel(f"{words} Plain gray: no visible effect.", fontsize=7))
 
 
 def plain(text: Text) -> None:

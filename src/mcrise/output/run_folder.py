@@ -91,11 +91,12 @@ class Summary:
         if self.stop_reason and not reached:
             lines.append(self.stop_reason.capitalize() + ".")
         for maps in self.maps:
-            error = maps.relative_error
-            quality = "not above noise" if error is None else f"relative error {error:.2f}"
+            error, by = maps.relative_error, maps.estimator
+            own = "" if by == DEFAULT else f", {by} estimator"
+            quality = "not above its noise" if error is None else f"relative error {error:.2f}"
             lines.append(
-                f"Map of {maps.label!r}: {self.n_masks:,} masks, {maps.estimator} estimator, "
-                f"{quality}{' (goal reached)' if reached else ''}."
+                f"Map of {maps.label!r}: {self.n_masks:,} masks{own}, {quality}"
+                f"{', which is low enough to stop' if reached else ''}."
             )
             lines += [f"Note: {note}." for note in maps.notes]
         return lines + [f"Note: {note}." for note in self.notes]

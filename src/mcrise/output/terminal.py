@@ -26,7 +26,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from .._util.text import one_line
+from .._util.text import duration, one_line
 from ..colors import rgb_of
 from ..explanation import Explanation
 from ..fills import Fill, Solid
@@ -183,13 +183,6 @@ class ProgressLog:
 
 def _pace(speed: float, unit: str) -> str:
     return f"{speed:,.0f} {unit}/s" if speed >= 10 else f"{speed:.2g} {unit}/s"
-
-
-def duration(seconds: float) -> str:
-    for size, name in ((3600, "h"), (60, "min")):
-        if seconds >= 2 * size:  # two at least, so that rounding hides no more than a quarter
-            return f"{seconds / size:.0f} {name}"
-    return f"{seconds:.0f} s"
 
 
 # ---- a notebook

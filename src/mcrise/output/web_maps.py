@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..estimators import NullThreshold
 from ..fills import Fill
+from ..images import whole_pixels
 from ..interpretation.findings import Findings
 from ..maps import Maps
 from .plots import sample, scale_for
@@ -134,5 +135,5 @@ def runs(region: NDArray[np.bool_]) -> list[int]:
 
 def swatch(fill: Fill, image: NDArray[Any]) -> str:
     """The mean color of a fill, as CSS."""
-    red, green, blue = np.rint(255 * sample(fill, image).mean(axis=(0, 1))).astype(int)
+    red, green, blue = whole_pixels(sample(fill, image).mean(axis=(0, 1)))
     return f"#{red:02x}{green:02x}{blue:02x}"

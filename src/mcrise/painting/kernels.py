@@ -1,4 +1,4 @@
-"""The compiled loops behind `blend.paint` and the estimates. Importing this file imports numba.
+"""The compiled loops behind `canvas.paint` and the estimates. Importing this file imports numba.
 
 Enlarging is linear in rows and in columns. So to paint, the few rows of cells of a mask are
 enlarged across once, and every row of pixels is a mix of two of them: long plain loops that the

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..images import unit_float
+from ..images import unit_float, whole_pixels
 from ..metrics import Ranking, rank_importance
 from ..models.model import Model
 
@@ -37,7 +37,7 @@ def lime_importance(
         raise InputError("LIME needs its package: pip install lime.") from None
     floats = pixels.dtype != np.uint8  # which LIME's superpixels are not made for
     if floats:
-        pixels = np.rint(pixels * 255).astype(np.uint8)
+        pixels = whole_pixels(pixels)
 
     def ask(images: NDArray[Any]) -> NDArray[np.float32]:
         shown = np.asarray(images, np.uint8)
