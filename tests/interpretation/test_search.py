@@ -239,7 +239,7 @@ def test_a_large_place_in_the_center_is_compared_with_as_much_of_the_rest_in_pie
                              control=True)  # fmt: skip
     assert trial.control.verdict == "not controlled"
     assert len(trial.control.pieces) == 5
-    assert "As much of the rest, in pieces, leaves 0.95" in trial.sentence
+    assert "The same area in pieces elsewhere leaves 0.95" in trial.sentence
 
 
 @pytest.mark.parametrize("mask_prob", [0.1, 0.3, 0.5])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._util.text import number, numbers
+from .._util.text import magnitude, number, numbers
 from ..explanation import Explanation
 from ..fills import Fill, Gray
 from ..maps import Maps
@@ -236,7 +236,7 @@ class Words:
         return [
             f"The map and the trial disagree about {lobe.repaint.strokes[0].place} "
             f"({box_words(lobe.region)}). On average under masks, {lobe.fill.name} there {verb} "
-            f"{self.label!r} by {abs(effect):.2g}; painted alone, it {does} "
+            f"{self.label!r} by {magnitude(abs(effect))}; painted alone, it {does} "
             f"{self.number(lobe.score)} (from {self.number(self.scale.score)})."
         ]
 
@@ -293,7 +293,7 @@ class Words:
             before, most = self.number(numbers["before"]), abs(numbers["most"])
             return (
                 f"Nothing here matters: {label!r} is {before}, and no color on any block, half or "
-                f"all of the image moves it by more than {most:.2g}."
+                f"all of the image moves it by more than {magnitude(most)}."
             )
         if claim.kind == "all together":
             colors = join([fill.name for fill in claim.fills], "or")
@@ -337,7 +337,7 @@ class Words:
         alone = [claim.numbers[one] for claim in claims for one in ("first", "second")]
         both = self.span([claim.numbers["both"] for claim in claims])
         return (
-            f"Of each of these pairs both are needed: {', '.join(pairs)}. One of two painted alike "
+            f"Both are needed in each of these pairs: {', '.join(pairs)}. One of two painted alike "
             f"leaves {self.label!r} at {self.span(alone)}, both at {both}."
         )
 
@@ -362,7 +362,7 @@ class Words:
             return []
         pieces = [one.score for one in self.trials
                   if one.role == "pieces" and one.letter == trial.letter]  # fmt: skip
-        rest = f"; as much of the rest, in pieces, leaves {self.span(pieces)}" if pieces else ""
+        rest = f"; the same area in pieces elsewhere leaves {self.span(pieces)}" if pieces else ""
         verb = "falls" if trial.score < self.scale.score else "rises"
         return [
             f"A large area matters as a whole ({100 * trial.repaint.share:.0f}% of the image, "
@@ -407,7 +407,7 @@ class Words:
         return (
             f"Not tested: places and combinations other than the {self.n_places} places tried, and "
             f"fills other than {names}. Cannot tell: effects in other places that average less "
-            f"than {limit:.2g} under masks ({self.maps.n_masks:,} masks)."
+            f"than {magnitude(limit)} under masks ({self.maps.n_masks:,} masks)."
         )
 
 
@@ -468,14 +468,16 @@ def control_words(control: Control, kind: str, direction: int = -1) -> str:
     """`Control: the same block in 19 other places leaves 0.84 (median; lowest 0.45); only here.`"""
     scores = control.scores
     if len(scores) < FEWEST_PLACES:
-        said = "No control: a place of this size fits into too few others."
+        said = "No control: a block of this size fits into too few other places."
         some = sorted({number(one.score, kind): one.score for one in control.pieces}.values())
         span = " to ".join(dict.fromkeys(number(one, kind) for one in (some[:1] + some[-1:])))
-        return f"{said} As much of the rest, in pieces, leaves {span}." if some else said
+        return f"{said} The same area in pieces elsewhere leaves {span}." if some else said
     most, word = (min(scores), "lowest") if direction < 0 else (max(scores), "highest")
     verdict = "the effect is found only here"
     if control.verdict != "only here":
-        verdict = f"in {control.n_as_much} of them the effect is about as large"
+        n = len(scores)
+        which = f"all {n}" if control.n_as_much == n else f"{control.n_as_much} of the {n}"
+        verdict = f"in {which} the effect is about as large"
     return (
         f"Control: the same block in {len(scores)} other places leaves "
         f"{number(float(np.median(scores)), kind)} (median; {word} {number(most, kind)}); "

@@ -201,8 +201,9 @@ class Comparison(ArrayEq):
         wanted, given = self.wanted.label, self.given.label
         before = explanation.untouched
         out = [
-            f"{wanted!r} has {number(float(before[self.wanted.target]), explanation.kind)} and "
-            f"{given!r} has {number(float(before[self.given.target]), explanation.kind)}."
+            f"The model gives {wanted!r} "
+            f"{number(float(before[self.wanted.target]), explanation.kind)} and {given!r} "
+            f"{number(float(before[self.given.target]), explanation.kind)}."
         ]
         if self.wanted.target == before.argmax():
             return [*out, f"The model already says {wanted!r}; there is nothing to suggest."]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._util.text import one_line
 from ..interpretation.findings import Finding, Findings
-from ..maps import Maps
+from ..maps import Maps, pale_areas
 from .figure_tests import LOWERS, RAISES, Shot, shown_maps
 from .plots import (
     LETTER,
@@ -206,8 +206,8 @@ class MapsRow:
     def legend(self) -> list[str]:
         """How to read the maps and the outlines, and what was not tested."""
         maps = "Maps: WHERE a small patch changes the score (average over random paintings)."
-        if chance := self.maps.faint:
-            maps += f" {chance.replace('Pale', 'Striped', 1)} Plain gray: no visible effect."
+        if chance := pale_areas([self.maps], "Striped"):
+            maps += f" {chance} Plain gray: no visible effect."
         out = [maps]
         if self.findings.described:
             out.append("Outlines: purple where painting lowers the score, orange where it raises "
