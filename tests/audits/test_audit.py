@@ -21,7 +21,7 @@ from audit_runs import GIVEN, command, files
 from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.audits import tables
 from mcrise.audits.api import OWN_TRIALS, audit, prepare
-from mcrise.audits.config import AuditConfig, AuditWorker
+from mcrise.audits.config import AuditConfig, AuditWorker, begun, choose_mask_prob, first_chunk
 from mcrise.audits.confirmation import ConfirmationTask
 from mcrise.audits.diff import compare_audits
 from mcrise.audits.measure import Task, energies, half_maps, measure_image, repaint
@@ -44,6 +44,7 @@ from mcrise.colors import BASICS, LIGHTNESS, basic_colors, oklab, shades
 from mcrise.config import RunConfig
 from mcrise.explanation import Explanation
 from mcrise.images import Geometry, View, png
+from mcrise.mask_prob import LESS, choose
 from mcrise.masks import Plan
 from planted import Counting
 from planted_signs import LABELS, SIZE, make_collection
@@ -564,7 +565,7 @@ def test_a_model_that_raises_while_mask_prob_is_chosen_is_asked_again(tmp_path):
     model = replace(planted_signs.model, predict=now_and_then)
     given = {**GIVEN, "mask_prob": "auto"}
     assert audit(data, model, out=tmp_path / "out", **given).n_failed == 0
-    assert "on 3 of them" in tables.read_asked(Storage(tmp_path / "out")).why  # none is left out
+    assert "over 3 images" in tables.read_asked(Storage(tmp_path / "out")).why  # none is left out
 
 
 def test_where_all_images_fail_each_has_its_reason(tmp_path):
@@ -660,10 +661,35 @@ def test_one_mask_prob_is_chosen_for_all_and_written_down(tmp_path):
     given = {**GIVEN, "mask_prob": "auto", "keep_runs": True}
     audit(data, planted_signs.model, out=tmp_path / "out", **given)
     asked = tables.read_asked(Storage(tmp_path / "out"))
-    assert asked.why.startswith(f"mask_prob {asked.mask_prob:g} for all images: on 8 of them")
+    assert asked.why.startswith(f"{100 * asked.mask_prob:g}% of each image is painted at a time")
+    assert ": over 8 images the score then changes by " in asked.why
     explanations = [mcrise.load(file) for file in (tmp_path / "out" / "runs").glob("*.npz")]
     assert {explanation.plan.mask_prob for explanation in explanations} == {asked.mask_prob}
     assert len(explanations) == 9
+
+
+def test_a_score_that_masks_move_up_as_often_as_down_has_changed_all_the_same(tmp_path):
+    """The pilot of an audit goes by the rule of a single run: the change, and not the mean."""
+
+    def restless(images):
+        rises = images.reshape(len(images), -1).sum(axis=1, dtype=np.int64) % 2 == 0
+        painted = (images != images[:, :1, :1]).any(axis=(1, 2, 3))
+        score = np.where(painted, np.where(rises, 0.99, 0.01), 0.5)
+        return np.stack([score, 1 - score], axis=1)
+
+    Image.fromarray(np.full((32, 32, 3), 90, np.uint8)).save(tmp_path / "gray.png")
+    model, example = mcrise.load_model(restless), Example(str(tmp_path / "gray.png"), "gray.png")
+    config = AuditConfig(RunConfig(n_masks=64, mask_prob="auto"), ZONES)
+    explanation = next(iter(begun(model, config, [(example, None)])))[0]
+
+    def ask(mask_prob):
+        plan = replace(explanation.plan, mask_prob=mask_prob)
+        return first_chunk(model, replace(explanation, plan=plan))
+
+    alone = choose(ask, explanation.untouched, explanation.kind, 0)
+    found, why = choose_mask_prob(model, config, [(example, 0)])
+    assert found == alone.mask_prob == min(LESS)
+    assert why.endswith(alone.sentence.rpartition(" then ")[2])
 
 
 @pytest.mark.parametrize("mask_prob", [0.1, 0.3, 0.5, "auto"])

@@ -310,6 +310,17 @@ def test_all_other_classes_receive_the_nearest_first_and_halves_never_meet():
             assert index.half[receiver] == index.half[donor] == side
 
 
+def test_no_pair_of_receiver_and_donor_comes_twice_before_all_have_come():
+    for n_receivers, n_donors in ((5, 6), (6, 3), (2, 8), (4, 4)):
+        target = np.repeat([0, 1], [n_receivers, n_donors])
+        image, half = np.arange(len(target)), np.zeros(len(target), int)
+        index = Index(image, target, target, image, half, {1: (0,)})
+        found = pairs(index, 1, (0,), 0, 100, seed=0)
+        assert len(found) == len(set(found)) == n_receivers * n_donors
+        first = found[: max(n_receivers, n_donors)]
+        assert len({donor for _, donor in first}) == n_donors
+
+
 def test_a_control_comes_from_a_third_class():
     index = index_of()
     for image, one in plan_give(index, {(1, "edge"): (0,)}, {}, seed=0):

@@ -8,6 +8,7 @@ images (`screen`, and closer where something came of it: `refine`), tried afresh
 beside donors of third classes (`give`), and where it is a place, narrowed down (`locate`).
 """
 
+import math
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -297,10 +298,11 @@ def pairs(
     own = random.permutation(np.flatnonzero(donors)).tolist()
     found = []
     if turns and own:
+        again = math.lcm(len(turns), len(own))
         for n in range(min(most, len(turns) * len(own))):
-            # In each turn through the receivers the donors move on by one.
-            found.append((turns[n % len(turns)], own[(n + n // len(turns)) % len(own)]))
-    return list(dict.fromkeys(found))
+            # Both go around until a pair would come again: then donors move on by one.
+            found.append((turns[n % len(turns)], own[(n + n // again) % len(own)]))
+    return found
 
 
 Planned = Iterator[tuple[int, Transplant]]  # with the receiver's number in the audit
