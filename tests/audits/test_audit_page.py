@@ -20,6 +20,7 @@ import mcrise
 from mcrise.audits import audit_page, tables
 from mcrise.audits.audit_page import render
 from mcrise.audits.class_stats import read_stats
+from mcrise.audits.headlines import striking
 from mcrise.batch.storage import Storage, parquet
 from mcrise.models.model import Model
 from mcrise.output.html import digest
@@ -102,6 +103,12 @@ def test_a_class_that_is_no_worse_than_all_together_is_not_called_striking(tmp_p
     few = [planted_looks(0), hue_sensitive(1, 1, n=2), planted_looks(2)]  # one of two: no interval
     text = render(write_audit(tmp_path / "few", few))
     assert "50% right with hues turned" not in text.split('id="classes"')[0]
+
+
+def test_of_many_classes_the_worst_has_to_be_worse_to_stand_out(tmp_path):
+    stats = read_stats(write_audit(tmp_path / "two", [planted_looks(0), hue_sensitive(1, 6)]))
+    assert striking(stats.classes[1], stats).kind == "hue120"
+    assert striking(stats.classes[1], replace(stats, classes=20 * stats.classes)) is None
 
 
 def test_a_row_outlines_and_tells_what_is_confirmed_and_nothing_else(folder, tmp_path):

@@ -713,6 +713,7 @@ def test_all_figures_begin_with_five_sentences(planted, noise):
     assert "most in 'stop'" in lines[3]
     assert "outside of the object (48 images)" in lines[4]
     assert "2 findings in 1 of 2 classes exceed chance" in lines[5]
+    assert "'stop' may depend on " in lines[5]  # untried, so nobody knows
     assert "none of 48 images is decided wrongly" in lines[6]
 
 

@@ -69,9 +69,14 @@ class AuditConfig(BatchConfig):
         return replace(self.run, seed=seed, target=target)
 
     @property
+    def has_objects(self) -> bool:
+        """Whether the collection says where objects are."""
+        return any(zone.needs_object for zone in self.zones)
+
+    @property
     def traits(self) -> list[Trait]:
         """What images of other classes are given."""
-        return traits(self.zones, any(zone.needs_object for zone in self.zones))
+        return traits(self.zones, self.has_objects)
 
     def worker(self, model: Model) -> "AuditWorker":
         return AuditWorker(model, self)
@@ -127,7 +132,7 @@ class AuditWorker(Worker):
         assert size != "auto"  # an AuditConfig refuses it
         return receive(
             view, views, objects, dict(task.spots), self.model, self.config.traits,
-            task.transplants, size,
+            task.transplants, size, self.config.has_objects,
         )  # fmt: skip
 
 
@@ -138,7 +143,7 @@ Pilots = Sequence[tuple[Example, int | None]]
 
 
 def choose_mask_prob(model: Model, config: AuditConfig, pilots: Pilots) -> tuple[float, str]:
-    """Choose by the rule of a single run, with the mean over a few images; and why, in a sentence."""
+    """Choose by the rule of a single run, by the mean over a few images; and why."""
     if config.run.mask_prob != "auto":
         return config.run.mask_prob, ""
     explanations = [

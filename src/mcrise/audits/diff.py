@@ -32,6 +32,7 @@ from .confirmation import SAME
 from .figures_json import reporting_damage, to_jsonable, unfinished_error
 from .paired_stats import Change, accuracy, flips_change, mean_change, rate, share_change
 from .stats import bonferroni, mean_maps, threshold, z_maps
+from .suspects import Suspect
 from .tables import NOTE, class_numbers, read_asked, read_class
 
 if TYPE_CHECKING:
@@ -144,13 +145,27 @@ class Difference(ArrayEq):
 
 
 def suspect_changes(before: AuditStats, after: AuditStats) -> tuple[str, ...]:
-    """Suspects that are new or gone, the strongest first; a trait may have another name now."""
-    old, new = ({} if one.search is None else {s.target: s for s in one.search.suspects}
-                for one in (before, after))  # fmt: skip
-    ranked = sorted({**old, **new}.values(), key=lambda one: -one.strength)
-    came = [f"New suspect: {one.headline}." for one in ranked if one.target not in old]
-    gone = [f"No longer a suspect: {one.headline}." for one in ranked if one.target not in new]
+    """Suspects that are new or gone, the strongest first.
+
+    The same trait may have another name now. Of classes that share one, all are named.
+    """
+    old, new = (() if one.search is None else one.search.suspects for one in (before, after))
+    new = tuple(sorted(new, key=lambda one: -one.strength))
+    came = [f"New suspect: {one.headline}." for one in new if is_new(one, old)]
+    gone = [
+        f"No longer a suspect: {one.headline}."
+        for one in sorted(old, key=lambda one: -one.strength)
+        if is_new(one, new)
+    ]
     return (*came, *gone)
+
+
+def is_new(one: Suspect, others: Sequence[Suspect]) -> bool:
+    """Whether a class of a suspect follows nothing of its kind (a part, or the look) in others."""
+    return any(
+        all(target not in other.targets or one.is_part != other.is_part for other in others)
+        for target in one.targets
+    )
 
 
 NAMES = {

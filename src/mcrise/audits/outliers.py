@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.validation import number, text
 from ..interpretation.regions import place_of
 from ..maps import mean_square
 from .class_data import AuditInfo, ClassData
-from .stats import FLOATS, count
 
 FEWEST = 6  # images, to tell what is usual
 FAR = 3.5  # usual deviations of a distance; more is unlike
@@ -36,12 +34,6 @@ class Outlier:
     fill: int  # and the place where the difference is largest
     place: str
     sentence: str
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Outlier":
-        texts = {name: text(data[name]) for name in ("name", "place", "sentence")}
-        wholes = {name: count(data[name]) for name in ("image", "target", "fill")}
-        return cls(**{**data, **texts, **wholes, "distance": number(data["distance"], *FLOATS)})
 
 
 def find_unlike(class_data: ClassData, info: AuditInfo) -> tuple[Outlier, ...]:

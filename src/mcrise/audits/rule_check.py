@@ -46,9 +46,10 @@ MISSING = {  # why there may be none
     "accuracy_gray": "is not known",
     "accuracy_hue120": "is not known",
     "accuracy_hue240": "is not known",
-    "background_flip_rate": "is not known, since nothing lies outside",
-    "suspect": "is not known, since the class has too few images to be given to others",
-    "taken_for": "is not known, since the class has too few images to be given to others",
+    "background_flip_rate": "is not known, since no image has a background",
+    "suspect": "suspects were not looked for, since there are too few images of it or of others",
+    "taken_for": "is not known, since there are too few images of it or of others, or a first look "
+    "at it was not repeated",
 }
 
 
@@ -168,6 +169,7 @@ class Row:
     estimate: Estimate | None
     missing: str  # why there is no figure, where there is none
     change: Change | None = None  # of an effect, where the figure is how much that has grown
+    count: str = ""  # in words, where the figure is a count: it has no interval
 
 
 def judge(
@@ -185,19 +187,28 @@ def rows_of(
     known = {one.target: one for one in stats.classes}
     chosen: list[tuple[str, ClassStats | None]] = []
     for name in rule.classes or tuple(known):
-        if name == ALL_IMAGES:
-            chosen.append(("all images", stats.overall))
+        if name == ALL_IMAGES and rule.measure == "taken_for":
+            chosen += [(repr(one.label), one) for one in stats.classes]
+        elif name == ALL_IMAGES:
+            whole = "all classes" if rule.measure == "suspect" else "all images"
+            chosen.append((whole, stats.overall))
         else:
             index = index_of(name, info, rule)
             chosen.append((repr(info.label(index)), known.get(index)))
     fills = [rule.fill] if rule.fill else info.fills if rule.measure == "zone_effect" else [""]
     for label, one in chosen:
         for fill in fills:
-            noun = MEASURES[rule.measure].format(zone=place_name(rule.zone or ""), fill=fill)
+            outer = stats.overall.background.zone if stats.overall.background else "background"
+            noun = MEASURES[rule.measure].format(
+                zone=place_name(rule.zone or ""), fill=fill, outer=outer
+            )
             if stats.overall.accuracy is None and rule.measure != "accuracy":
                 noun = noun.replace("decided rightly", "decided as it is in color")
             if one is None:
                 yield Row(label, noun, None, "there are no images of it")
+                continue
+            if rule.measure == "suspect":
+                yield suspect_row(label, one, stats.search)
                 continue
             estimate, verb, effect = figure_of(rule, fill, one, stats.search), "is", None
             if rule.change:
@@ -216,8 +227,8 @@ def rows_of(
 def figure_of(
     rule: Rule, fill: str, one: ClassStats, search: SuspectSearch | None
 ) -> Estimate | None:
-    if rule.measure in ("suspect", "taken_for"):
-        return suspicion(rule, one, search)
+    if rule.measure == "taken_for":
+        return search.taken_for.get(str(one.target)) if search else None
     if rule.measure == "zone_share":
         return one.zones.get(rule.zone or "")
     if rule.measure == "zone_effect":
@@ -228,18 +239,23 @@ def figure_of(
     return found
 
 
-def suspicion(rule: Rule, one: ClassStats, search: SuspectSearch | None) -> Estimate | None:
-    """Of a class, or of all: how many suspects there are, or the largest share taken for one."""
-    if search is None or not search.taken_for:
-        return None
-    known = search.taken_for if one.target == ALL else {str(one.target): None}
-    shares = [search.taken_for[c] for c in known if c in search.taken_for]
-    if not shares:
-        return None
-    if rule.measure == "taken_for":
-        return max(shares, key=lambda share: share.low)
-    n = sum(str(suspect.target) in known for suspect in search.suspects)
-    return Estimate(n, n, n, sum(share.n for share in shares))
+def suspect_row(label: str, one: ClassStats, search: SuspectSearch | None) -> Row:
+    """How many suspects there are in a class, or in all, and which."""
+    if search is None or not (search.taken_for or search.untested):
+        return Row(label, "", None, MISSING["suspect"])
+    tested = {*map(int, search.taken_for)} | {*search.untested}
+    known = tested if one.target == ALL else {one.target} & tested
+    if not known:
+        return Row(label, "", None, MISSING["suspect"])
+    found = [suspect for suspect in search.suspects if known & {*suspect.targets}]
+    n, n_open = len(found), len(known & {*search.untested} - {c for s in found for c in s.targets})
+    words = f"{n or 'no'} suspect{'s' * (n != 1)}"
+    if found:
+        words += f" ({'; '.join(one.headline for one in found)})"
+    if n_open:
+        words += f", but in {n_open} more a first look found something and was not repeated"
+    n_asked = sum(share.n for c, share in search.taken_for.items() if int(c) in known)
+    return Row(label, "", Estimate(n, n, n + n_open, n_asked), "", count=words)
 
 
 def changed(rule: Rule, fill: str, one: ClassChange | None) -> Change | None:
@@ -299,6 +315,9 @@ def verdict_of(rule: Rule, row: Row, n_rows: int) -> Verdict:
         return Verdict("undecided", row.label, f"{row.label}: {row.missing}: undecided.")
     wide = change_of_size(row.change, n_rows) if row.change else None
     state, more = decide(rule, estimate, n_rows, wide)
+    if row.count:
+        told = f"{row.label}: {row.count}, and {rule.allowed}: {state}."
+        return Verdict(state, row.label, told, estimate, more)
     told = f"{row.label}: {row.words} {estimate.value:.3g}"
     hint = ""
     if not has_ends(estimate):

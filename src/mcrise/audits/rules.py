@@ -40,9 +40,10 @@ MEASURES = {  # what they are called in a sentence
     "accuracy_gray": "the share decided rightly in gray",
     "accuracy_hue120": "the share decided rightly with hues turned by 120 degrees",
     "accuracy_hue240": "the share decided rightly with hues turned by 240 degrees",
-    "background_flip_rate": "the share of decisions that painting all of what lies outside changes",
-    "suspect": "the number of suspects",
-    "taken_for": "the share of other images that its strongest trait turns into it",
+    "background_flip_rate": "the share of decisions that change when the whole {outer} is painted",
+    "suspect": "whether it is a suspect",
+    "taken_for": "the share of images of other classes that become it when they are given its "
+    "strongest trait, beyond those that other donors turn,",
 }
 
 
@@ -150,7 +151,7 @@ measure = "suspect"
 at_most = 0
 
 [[rule]]
-name = "nothing of a class turns half of the other images into it"
+name = "no trait of a class turns half of the images of other classes into it"
 measure = "taken_for"
 at_most = 0.5
 """

@@ -111,22 +111,31 @@ def verdict(search: SuspectSearch) -> str:
             f"{n} suspect{'s' * (n > 1)}: {'; '.join(first)}{more}. {enough} enough to turn images "
             "of other classes into that class."
         )
+    each = "each of " * (search.n_classes > 1)
+    found = (
+        f"A trait that turns {100 * search.sees:.0f}% of them into its class would have been found"
+    )
+    if search.sees >= 1:
+        found = "There are too few images to be sure that a trait would have been found"
     return (
-        f"No suspect found: {search.n_traits} traits of each of {classes(search.n_classes)} were "
-        "given to images of other classes. A trait that takes over "
-        f"{100 * search.sees:.0f}% of them would have been seen."
+        f"No suspect found: {search.n_traits} traits of {each}{classes(search.n_classes)} were "
+        f"given to images of other classes. {found}."
     )
 
 
 def not_tested(stats: AuditStats) -> str:
     """What the verdict does not speak of."""
     assert stats.search is not None
-    untried = len(stats.classes) - stats.search.n_classes
+    untried, open_ = len(stats.classes) - stats.search.n_classes, len(stats.search.untested)
     parts = ["larger parts of the object itself", "cues that only work together with it"]
+    if not stats.search.reason:
+        parts.insert(0, "small spots that turn fewer than half of the other images")
     if stats.overall.zone_effect.get("background") == {}:
         parts.insert(0, "the background, because the objects' boxes or masks cover whole images")
     if untried and not stats.search.reason:
         parts.insert(0, f"{classes(untried)} with too few images")
+    if open_:
+        parts.insert(0, f"{classes(open_)} again, of which a first look found something")
     return f"Not tested: {'; '.join(parts)}."
 
 
@@ -276,8 +285,9 @@ def short(one: ClassFinding, info: AuditInfo) -> str:
     told = one.change or one.effect
     how = "painting it" if one.change else "painting it under masks"
     fill = info.fills[one.painted[0] if one.change and one.painted else one.fill]
+    depends = "depends on" if one.verdict == "confirmed" else "may depend on"
     return (
-        f"{info.label(one.target)!r} depends on {one.place}{own}: {how} {fill} moves the score by "
+        f"{info.label(one.target)!r} {depends} {one.place}{own}: {how} {fill} moves the score by "
         f"{moved(told)}"
     )
 
