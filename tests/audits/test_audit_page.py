@@ -151,8 +151,7 @@ def test_mean_maps_are_pale_where_the_class_findings_would_be_chance(folder):
     assert np.median(stop[:8]) == pytest.approx(pale, abs=0.02)  # nothing but noise
     # What is planted in the middle of all classes: found in one, and of five images not testable.
     assert np.ptp(stop[14:18, 14:18], axis=2).mean() > 2 * np.ptp(few[14:18, 14:18], axis=2).mean()
-    limit = read_stats(folder).threshold
-    assert f"Pale areas (|z| below {limit:.1f}) could be chance." in Seen(text).text
+    assert "Pale areas could be chance." in Seen(text).text
     assert "standard errors" not in Seen(text).text
 
 

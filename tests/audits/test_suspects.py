@@ -177,7 +177,8 @@ def test_the_twin_that_knows_no_marker_has_no_suspect_and_says_what_was_tried(tm
     result = audited(tmp_path, marked, knows)
     assert result.suspects == ()
     verdict = json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"]
-    assert verdict.startswith("No suspect found: 9 traits of each of 3 classes were given")
+    assert verdict.startswith("No suspect found: 9 traits (surroundings, tone, colors, texture ")
+    assert ") of each of 3 classes were given to images of other classes." in verdict
     search = read_stats(Storage(tmp_path / "out")).search
     assert f"A trait that turns {100 * search.sees:.0f}% of them into its class would" in verdict
 

@@ -32,6 +32,7 @@ from ..errors import McriseError
 from ..interpretation.claims import join
 from ..model_calls import same_model
 from ..models import ModelSettings
+from ..output.terminal import duration
 from ..sampling import most_masks
 from ..studies.results import MOST_LISTED
 from . import tables
@@ -93,7 +94,9 @@ class Cost:
             return ["The audit is finished: only its figures and pages are made again."]
         calls = f"about {self.n_calls:,} calls of the model"
         workers = f"{self.n_workers} worker{'s' if self.n_workers > 1 else ''}"
-        took = f", {spoken(self.seconds)} with {workers}" if np.isfinite(self.seconds) else ""
+        took = (
+            f", about {duration(self.seconds)} with {workers}" if np.isfinite(self.seconds) else ""
+        )
         what = f"{self.n_images:,} images: {calls}{took}, if all take as long as the first"
         if self.n_done:
             what = f"{self.n_images:,} of {self.n_images + self.n_done:,} images are left: {calls}"
@@ -364,16 +367,3 @@ def digest_of(examples: Sequence[Example]) -> str:
         mask = one.mask and os.path.basename(one.mask)
         content.update(repr((one.name, one.label, one.group, one.box, mask)).encode())
     return content.hexdigest()[:16]
-
-
-# ---- what it costs
-
-
-def spoken(seconds: float) -> str:
-    """`about 12 seconds`, with no more digits than are known."""
-    if seconds < 90:
-        whole = max(round(seconds), 1)
-        return f"about {whole} second{'s' * (whole > 1)}"
-    if seconds < 5400:
-        return f"about {round(seconds / 60)} minutes"
-    return f"about {seconds / 3600:.1f} hours"

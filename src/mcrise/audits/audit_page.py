@@ -68,7 +68,7 @@ class Class:
     maps: Maps | None
     examples: list[Row]
     wrong: list[Row]
-    unlike: list[Row]  # of `figures.outliers`, in its order
+    unlike: list[Row]  # of `stats.outliers`, in its order
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def shown_suspects(
 def pale_words(stats: AuditStats) -> str:
     """What is drawn faintly: what findings have to exceed."""
     if stats.threshold > 0:  # not NaN
-        return f"Pale areas (|z| below {stats.threshold:.1f}) could be chance."
+        return "Pale areas could be chance."
     return "All areas are pale: no class has enough images to rule out chance."
 
 

@@ -1,4 +1,4 @@
-"""Outer: what lies outside of the object, painted over as a whole.
+"""Background: what lies outside of the object, painted over as a whole.
 
 A shortcut in the background is in all of it, so that no part matters while the rest stays, and maps
 of parts say little. So all of it is painted: the background where the collection says where objects
@@ -185,5 +185,8 @@ def background_sentence(finding: ClassFinding, info: AuditInfo) -> str:
     if control:
         told += f". Painted in {OWN} it changes by {control.value:+.2g}: "
         kept = abs(control.value) < 0.5 * abs(change.value)
-        told += "its color matters" if kept else "what it shows matters, not its color alone"
+        told += (
+            "only a change of its color matters" if kept
+            else "what it shows matters, not its color alone"
+        )  # fmt: skip
     return f"{told}."

@@ -205,25 +205,25 @@ def finding_sentence(finding: ClassFinding, info: AuditInfo) -> str:
     opposed = moving(finding.effects, finding.fill, -finding.sign)
     but = f", {names(info, opposed)} {'lowers' if finding.sign > 0 else 'raises'} it"
     return (
-        f"{sentence_case(finding.place)} ({share_:.0f}% of the image{own}): under masks painting "
-        f"it {names(info, finding.fills)} {verb} {label} by {size(finding.effect)} "
+        f"{sentence_case(finding.place)} ({share_:.0f}% of the image{own}): under random masks, "
+        f"painting it {names(info, finding.fills)} {verb} {label} by {size(finding.effect)} "
         f"({finding.effect.n} images){but * bool(opposed)}. {trial_sentence(finding, info)}"
     )
 
 
 def trial_sentence(finding: ClassFinding, info: AuditInfo) -> str:
     if finding.verdict == "under masks only":
-        return "Painted by itself it could not be told from the same patch elsewhere."
+        return "Painted alone, it does not do significantly more than the same patch elsewhere."
     if finding.change is None:
         return f"{sentence_case(finding.verdict)}."
     change, flipped = finding.change, finding.flipped
     painted, moved = names(info, finding.painted), "rises" if change.value > 0 else "falls"
     told = (
-        f"{sentence_case(finding.verdict)}: painted {painted} where the other half of the images "
-        f"shows it ({change.n} images), the score {moved} by {size(change)}"
+        f"{sentence_case(finding.verdict)}: painted {painted} in images that it was not found on "
+        f"({change.n} images), the score {moved} by {size(change)}"
     )
     if finding.control:
-        told += f", with the same patch elsewhere by at most {signed(finding.control, change)}"
+        told += f", with the same patch elsewhere by {signed(finding.control, change)} at most"
     if flipped:
         told += f"; {100 * flipped.value:.0f}% of decisions change"
     return f"{told}."

@@ -1,7 +1,7 @@
-"""Figures: what an audit comes to, per class and over all, each number with its interval.
+"""Statistics of classes: what an audit comes to, per class and over all, with intervals.
 
-They are made of `Looks`, one class at a time, so memory is that of one class and a few numbers an
-image. Only what counts as a finding is known last: chance is that of all classes together.
+They are made of `ClassData`, one class at a time, so memory is that of one class and a few numbers
+per image. Only what counts as a finding is known last: chance is that of all classes together.
 """
 
 import json
@@ -274,7 +274,7 @@ def color_share(
 ) -> Estimate | None:
     """How much of what images (n,) depend on is color, and not only something being painted.
 
-    Of energies by `looking.energies`. None: there is but one fill, or nothing above noise.
+    Of energies by `measure.energies`. None: there is but one fill, or nothing above noise.
     """
     return ratio(color, presence + color, group, SHARE) if n_fills > 1 else None
 

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..batch.storage import Storage
 from ..errors import InputError
 from ..interpretation.claims import join
 from ..maps import Maps
-from .class_data import AuditInfo, BoolArray, ClassData, FloatArray, class_maps
+from .class_data import LIGHTS, AuditInfo, BoolArray, ClassData, FloatArray, class_maps
 from .class_findings import (
     Candidate,
     ClassFinding,
@@ -170,9 +171,7 @@ def is_new(one: Suspect, others: Sequence[Suspect]) -> bool:
 
 NAMES = {
     "accuracy": "right",
-    "accuracy_gray": "decided as its class in gray",
-    "accuracy_hue120": "decided as its class with hues turned by 120 degrees",
-    "accuracy_hue240": "decided as its class with hues turned by 240 degrees",
+    **{f"accuracy_{light}": f"decided as its class {how}" for light, how in LIGHTS.items()},
     "background_flip_rate": "decisions that painting the whole background changes in some color",
 }
 
@@ -257,8 +256,7 @@ def compared(before: Storage, after: Storage) -> Difference:
         for one, z in zip(made, tested, strict=True)
     ]
     overall = change_of(joined(numbers[0]), joined(numbers[1]), info, "all classes")
-    n_there = sum(len(read_class(before, target)) for target in class_numbers(before))
-    overall = replace(overall, n_left_out=n_there - overall.n)
+    overall = replace(overall, n_left_out=stats[0].overall.n - overall.n)
     old, new = (read_asked(folder).title for folder in (before, after))
     return Difference(tuple(made), overall, limit, old, new, suspect_changes(*stats))
 
@@ -325,9 +323,7 @@ def change_of(one: ClassData, other: ClassData, info: AuditInfo, label: str) -> 
     wholes = one.presence_energy + one.color_energy, other.presence_energy + other.color_energy
     rates = {
         "accuracy": accuracy(one, other),
-        "accuracy_gray": rate(one, other, lambda class_data: class_data.gray),
-        "accuracy_hue120": rate(one, other, lambda class_data: class_data.hue120),
-        "accuracy_hue240": rate(one, other, lambda class_data: class_data.hue240),
+        **{f"accuracy_{light}": rate(one, other, attrgetter(light)) for light in LIGHTS},
         "background_flip_rate": flips_change(one, other),
     }
     zones = {

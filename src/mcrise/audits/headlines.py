@@ -11,17 +11,10 @@ from dataclasses import dataclass
 
 from ..interpretation.claims import sentence_case
 from .background import OWN
-from .class_data import AuditInfo
+from .class_data import LIGHTS, AuditInfo
 from .class_findings import ClassFinding, names
 from .class_stats import ALL, AuditStats, ClassStats
 from .stats import Estimate, bonferroni
-
-LIGHTS = {
-    "accuracy": "",
-    "gray": " in gray",
-    "hue120": " with hues turned by 120 degrees",
-    "hue240": " with hues turned by 240 degrees",
-}
 
 
 @dataclass(frozen=True)
@@ -29,7 +22,7 @@ class Striking:
     """A figure of a class that is worse than that of all classes together."""
 
     stats: ClassStats
-    kind: str  # a key of `LIGHTS`, or "background"
+    kind: str  # "accuracy", a key of `LIGHTS`, or "background"
     estimate: Estimate
     words: str  # "30% right with hues turned by 120 degrees"
     beyond: float  # how much worse even the better end of the interval is
@@ -60,11 +53,11 @@ def n_looked_at(stats: AuditStats) -> int:
 def figures(one: ClassStats, whole: ClassStats, n_looked_at: int = 1) -> Iterator[Striking]:
     """Each figure, with an interval that allows for how many were looked at."""
     right = "right" if one.accuracy else "decided as before"
-    for kind, how in LIGHTS.items():
+    for kind, how in {"accuracy": "", **LIGHTS}.items():
         name = kind if kind == "accuracy" else f"accuracy_{kind}"
         mine, all_ = getattr(one, name), getattr(whole, name)
         if mine and all_ and math.isfinite(mine.high):
-            words = f"{100 * mine.value:.0f}% {right}{how}"
+            words = f"{100 * mine.value:.0f}% {right} {how}".rstrip()
             high = bonferroni(mine, n_looked_at).high
             yield Striking(one, kind, mine, words, all_.value - high)
     if one.background and whole.background:

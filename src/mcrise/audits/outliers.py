@@ -1,4 +1,4 @@
-"""Unlike: the images of a class whose maps lie far from those of the others.
+"""Outliers: the images of a class whose maps lie far from those of the others.
 
 Each image is compared with the mean of all others. What counts is the distance for its noise: over
 what its own error and the usual spread in the class would make. All places of a map err alike by
@@ -89,7 +89,7 @@ def describe(
     here, there = (float(maps[fill][region].mean()) for maps in (own, others))
     name, place = class_data.names[i], place_of(region)
     sentence = (
-        f"{name}: under masks {info.fills[fill]} on {place} "
+        f"{name}: under random masks, {info.fills[fill]} on {place} "
         f"{moves(repr(info.label(class_data.target)), here, there)}, in the others of its class it "
         f"{moves('it', there, here)}."
     )

@@ -1,4 +1,4 @@
-"""Judging: whether an audit shows what rules demand of it.
+"""Rule checks: whether an audit shows what rules demand of it.
 
 A rule holds if all its figures lie on the right side of the limit with their 95% intervals. It is
 violated if one lies on the wrong side even with an interval that is wide enough for all of them
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ..batch.storage import Storage
 from ..errors import InputError, McriseError
 from ..interpretation.claims import join
-from .class_data import AuditInfo
+from .class_data import LIGHTS, AuditInfo
 from .class_stats import ALL, AuditStats, ClassStats, read_stats
 from .diff import ClassChange, compare_audits, place_name
 from .paired_stats import Change
@@ -28,14 +28,8 @@ RULES = "rules.toml"  # in the folder of an audit: its first page has their verd
 State = Literal["holds", "violated", "undecided"]
 WORST: tuple[State, ...] = ("violated", "undecided", "holds")
 MOST_IMAGES = 1_000_000  # more than that would not be asked for
-SHARES = (
-    "accuracy",
-    "accuracy_gray",
-    "accuracy_hue120",
-    "accuracy_hue240",
-    "background_flip_rate",
-    "taken_for",
-)  # of images
+ACCURACIES = tuple(f"accuracy_{light}" for light in LIGHTS)
+SHARES = ("accuracy", *ACCURACIES, "background_flip_rate")  # of images
 
 NO_TRUTH, NO_SIGNAL = "is not known, since no truth is", "cannot be told from noise"
 MISSING = {  # why there may be none
@@ -43,9 +37,7 @@ MISSING = {  # why there may be none
     "zone_share": NO_SIGNAL,
     "zone_effect": "is not known, since no image has that zone",
     "accuracy": NO_TRUTH,
-    "accuracy_gray": "is not known",
-    "accuracy_hue120": "is not known",
-    "accuracy_hue240": "is not known",
+    **dict.fromkeys(ACCURACIES, "is not known"),
     "background_flip_rate": "is not known, since no image has a background",
     "suspect": "suspects were not looked for, since there are too few images of it or of others",
     "taken_for": "is not known, since there are too few images of it or of others, or a first look "
@@ -280,7 +272,7 @@ def sized(estimate: Estimate | None) -> Estimate | None:
 
 
 def change_of_size(change: Change, n_looked_at: int = 1) -> Estimate:
-    """By how much an effect has grown, whatever its sign; of so many figures, as `widened` has it.
+    """By how much an effect has grown, whatever its sign; with an interval for so many figures.
 
     Where it keeps its sign that is its change, where it flips the sum of before and after, up to a
     sign: so it lies between what change and sum make it within the intervals of both.
@@ -320,11 +312,14 @@ def verdict_of(rule: Rule, row: Row, n_rows: int) -> Verdict:
         return Verdict(state, row.label, told, estimate, more)
     told = f"{row.label}: {row.words} {estimate.value:.3g}"
     hint = ""
+    asked = images(estimate.n) if rule.measure != "taken_for" else f"{estimate.n:,} trials"
     if not has_ends(estimate):
-        sides = f"({images(estimate.n)}, too few to tell how sure that is)"
+        sides = f"({asked}, too few to tell how sure that is)"
     else:
-        sides = f"(between {estimate.low:.3g} and {estimate.high:.3g} at 95%, {images(estimate.n)})"
-        hint = f": {more_words(more)}" if state == "undecided" else ""
+        sides = f"(between {estimate.low:.3g} and {estimate.high:.3g} at 95%, {asked})"
+        if state == "undecided":
+            classes = "more images of each class would tell"
+            hint = f" ({classes if rule.measure == 'taken_for' else more_words(more)})"
     return Verdict(
         state, row.label, f"{told} {sides}, and {rule.allowed}: {state}{hint}.", estimate, more
     )
@@ -340,25 +335,26 @@ def decide(
 ) -> tuple[State, int | None]:
     """The verdict on one figure of so many, and how many more images would change it.
 
-    `wide` is the figure with the interval for all of them, where it is not `widened` from its own.
+    `wide` is the figure with the interval for all of them, where that is not by `bonferroni`.
     """
     if not has_ends(estimate):
         return "undecided", None
     wide = wide or bonferroni(estimate, n_rows)
-    limits = [(1, rule.at_most), (-1, rule.at_least)]  # signed, so that more is worse
-    sides = [
-        (sign * limit, sorted((sign * estimate.low, sign * estimate.high)),
-         sorted((sign * wide.low, sign * wide.high)), sign * estimate.value)
-        for sign, limit in limits if limit is not None
-    ]  # fmt: skip
-    if any(wide_low > limit for limit, _, (wide_low, _), _ in sides):
-        return "violated", None
-    if all(high <= limit for limit, (_, high), _, _ in sides):
-        return "holds", None
+    state = state_of(rule, estimate, wide)
+    if state != "undecided":
+        return state, None
+    if rule.measure == "taken_for":
+        return "undecided", None  # trials are not images: more of them are not asked
     if rule.measure in SHARES and not rule.change:
         return "undecided", more_for_share(rule, estimate, n_rows)
+    limits = [(1, rule.at_most), (-1, rule.at_least)]  # signed, so that more is worse
+    sides = [
+        (sign * limit, max(sign * estimate.low, sign * estimate.high),
+         min(sign * wide.low, sign * wide.high), sign * estimate.value)
+        for sign, limit in limits if limit is not None
+    ]  # fmt: skip
     needed = 0.0
-    for limit, (_, high), (wide_low, _), value in sides:
+    for limit, high, wide_low, value in sides:
         if high > limit:
             # An interval is as wide as one over the root of the images.
             reach = high - value if value <= limit else value - wide_low
@@ -376,7 +372,7 @@ def more_for_share(rule: Rule, estimate: Estimate, n_rows: int) -> int | None:
         more = n / estimate.n
         low, high = share_ends(estimate.value, more * size)
         then = Estimate(estimate.value, low, high, n, round(more * estimate.n_groups))
-        if decided(rule, then, n_rows):
+        if state_of(rule, then, bonferroni(then, n_rows)) != "undecided":
             return rounded(n - estimate.n)
     return None
 
@@ -391,13 +387,13 @@ def n_alone(estimate: Estimate) -> int:
     return max(bisect(range(1, estimate.n + 1), estimate.low - estimate.high, key=narrow), 1)
 
 
-def decided(rule: Rule, estimate: Estimate, n_rows: int) -> bool:
-    """Whether a rule holds or is violated, by one figure of so many."""
-    wide = bonferroni(estimate, n_rows)
-    over = rule.at_most is not None and wide.low > rule.at_most
-    under = rule.at_least is not None and wide.high < rule.at_least
-    most_held = rule.at_most is None or estimate.high <= rule.at_most
-    return over or under or (most_held and (rule.at_least is None or estimate.low >= rule.at_least))
+def state_of(rule: Rule, estimate: Estimate, wide: Estimate) -> State:
+    """The verdict on a figure, by its interval and by the one that allows for all figures."""
+    most = math.inf if rule.at_most is None else rule.at_most
+    least = -math.inf if rule.at_least is None else rule.at_least
+    if wide.low > most or wide.high < least:
+        return "violated"
+    return "holds" if least <= estimate.low and estimate.high <= most else "undecided"
 
 
 def rounded(n: float) -> int:

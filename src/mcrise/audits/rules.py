@@ -27,7 +27,7 @@ from msgspec import Meta
 from .._util.validation import toml
 from ..errors import InputError
 from ..interpretation.claims import join
-from .class_data import AuditInfo
+from .class_data import LIGHTS, AuditInfo
 from .class_stats import AuditStats
 
 ALL_IMAGES = "all"
@@ -37,9 +37,7 @@ MEASURES = {  # what they are called in a sentence
     "zone_share": "the share of the effect in {zone}",
     "zone_effect": "the change of the score by {fill} under masks, on average over {zone},",
     "accuracy": "the share decided rightly",
-    "accuracy_gray": "the share decided rightly in gray",
-    "accuracy_hue120": "the share decided rightly with hues turned by 120 degrees",
-    "accuracy_hue240": "the share decided rightly with hues turned by 240 degrees",
+    **{f"accuracy_{light}": f"the share decided rightly {how}" for light, how in LIGHTS.items()},
     "background_flip_rate": "the share of decisions that change when the whole {outer} is painted",
     "suspect": "whether it is a suspect",
     "taken_for": "the share of images of other classes that become it when they are given its "

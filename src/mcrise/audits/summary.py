@@ -1,4 +1,4 @@
-"""Sentences: an audit in words. The verdict and the suspects are what a release meeting needs.
+"""Summary: an audit in words. The verdict and the suspects are what a release meeting needs.
 
 Each says a number, its 95% interval and how many images are behind it, and stays true where there
 is nothing to say: no truths, one class, no findings.
@@ -118,8 +118,8 @@ def verdict(search: SuspectSearch) -> str:
     if search.sees >= 1:
         found = "There are too few images to be sure that a trait would have been found"
     return (
-        f"No suspect found: {search.n_traits} traits of {each}{classes(search.n_classes)} were "
-        f"given to images of other classes. {found}."
+        f"No suspect found: {search.n_traits} traits (surroundings, tone, colors, texture and so "
+        f"on) of {each}{classes(search.n_classes)} were given to images of other classes. {found}."
     )
 
 
@@ -127,7 +127,7 @@ def not_tested(stats: AuditStats) -> str:
     """What the verdict does not speak of."""
     assert stats.search is not None
     untried, open_ = len(stats.classes) - stats.search.n_classes, len(stats.search.untested)
-    parts = ["larger parts of the object itself", "cues that only work together with it"]
+    parts = ["larger parts of the object itself", "cues that only work together with the object"]
     if not stats.search.reason:
         parts.insert(0, "small spots that turn fewer than half of the other images")
     if stats.overall.zone_effect.get("background") == {}:
@@ -192,7 +192,7 @@ def colors(info: AuditInfo, stats: AuditStats) -> str:
 
 
 def own_color(one: ClassStats) -> str:
-    """Of which own color painted with what matters most: `where it is red, blue moves it by ...`.
+    """Of which own color painted with what matters most: `where an image is red, ...`.
 
     Empty where none is told from nothing, for as many as were looked at.
     """
@@ -203,7 +203,10 @@ def own_color(one: ClassStats) -> str:
     if not sure:
         return ""
     own, fill, estimate = max(sure, key=lambda cell: abs(cell[2].value))
-    return f"where an image is {own}, {fill} moves the score by {moved(estimate)} under masks"
+    return (
+        f"where an image is {own}, painting it {fill} changes the score by {moved(estimate)} on "
+        "average over random masks"
+    )
 
 
 def outside(stats: AuditStats) -> str:
@@ -220,7 +223,7 @@ def outside(stats: AuditStats) -> str:
         worst, own = outer.flipped[outer.worst], outer.flipped[OWN]
         what = "it" if told else f"what lies {OUTSIDE[outer.zone]}"
         told.append(
-            f"painted over whole in the color that does most ({outer.worst}) {what} changes "
+            f"painting all of {what} in the color that changes most ({outer.worst}) changes "
             f"{percent(worst)} of decisions, in {OWN} {percent(own)} ({images(worst.n)})"
         )
     if not told:
@@ -272,23 +275,24 @@ def findings(info: AuditInfo, stats: AuditStats) -> str:
     held = f"{len(confirmed)} of them confirmed on images not used to find them" if tried else ""
     leading = [one.findings[0] for one in judged if one.findings]  # of each class
     first = max(leading, key=lambda one: (one.verdict == "confirmed", one.weight))
+    are = "are" if len(found) > 1 else "is"
     return (
         f"{len(found)} finding{'s' * (len(found) > 1)} in {n_classes} of {classes(len(judged))} "
-        f"exceed{'s' * (len(found) == 1)} chance, {held or 'untried as yet'}{rest}"
-        f"{f', and {places}' if only else ''}; the strongest: {short(first, info)}."
+        f"{are} significant, {held or 'and not tested yet'}{rest}"
+        f"{f', and {places}' if only else ''}. The strongest: {short(first, info)}."
     )
 
 
 def short(one: ClassFinding, info: AuditInfo) -> str:
     """The place, the color and the number of a finding."""
-    own = f", {one.own} there in {100 * one.own_share:.0f}% of the images" if one.own else ""
+    own = f" ({one.own} in {100 * one.own_share:.0f}% of the images)" if one.own else ""
     told = one.change or one.effect
-    how = "painting it" if one.change else "painting it under masks"
+    how = "painted" if one.change else "under random masks, painted"
     fill = info.fills[one.painted[0] if one.change and one.painted else one.fill]
     depends = "depends on" if one.verdict == "confirmed" else "may depend on"
     return (
-        f"{info.label(one.target)!r} {depends} {one.place}{own}: {how} {fill} moves the score by "
-        f"{moved(told)}"
+        f"{info.label(one.target)!r} {depends} {one.place}{own}; {how} {fill}, it changes the "
+        f"score by {moved(told)}"
     )
 
 
@@ -368,13 +372,13 @@ def remarks(info: AuditInfo, stats: AuditStats) -> list[str]:
     lines = [f"Brackets are 95% intervals over {over}."]
     if stats.threshold > 0:  # not NaN
         lines[0] += (
-            f" Findings exceed |z| = {stats.threshold:.1f}, which chance does in one audit of "
-            "twenty, over all classes, fills and places together."
+            " Findings are significant over all classes, colors and places together: chance alone "
+            "shows one in one audit of twenty."
         )
     lines.append(
         f"Model: {info.model}. Data: {info.data}. Colors: {', '.join(info.fills)}; "
         f"{info.n_masks} masks per image, grid {info.grid[0]} x {info.grid[1]}, mask_prob "
-        f"{info.mask_prob:g}{f' ({info.why})' if info.why else ''}, seed {info.seed}. "
+        f"{info.mask_prob:g}, seed {info.seed}.{f' {info.why}.' if info.why else ''} "
         f"mcrise {info.version}."
     )
     if few:

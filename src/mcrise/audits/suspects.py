@@ -25,7 +25,7 @@ from .appearance import MOST_LOOKED_AT, differs
 from .class_data import AuditInfo, BoolArray, FloatArray, IntArray
 from .confirmation import half_of
 from .stats import Estimate, crossed_share
-from .tables import class_numbers, read_parts, read_rows, read_thumbnails
+from .tables import class_numbers, group_codes, read_parts, read_rows, read_thumbnails
 from .transplants import (
     FIRST,
     N_GIVEN,
@@ -160,11 +160,7 @@ def read_index(folder: Storage, info: AuditInfo) -> Index:
     halves, following = [], []
     for target in class_numbers(folder):
         rows = read_rows(folder, "images", target, "image", "predicted", "group", "runners_up")
-        first: dict[str, int] = {}
-        group = [
-            row["image"] if row["group"] is None else first.setdefault(row["group"], row["image"])
-            for row in rows
-        ]
+        group = group_codes([row["image"] for row in rows], [row["group"] for row in rows])
         columns["image"] += [row["image"] for row in rows]
         columns["predicted"] += [row["predicted"] for row in rows]
         columns["target"] += len(rows) * [target]
@@ -504,8 +500,9 @@ def taken_for(
         for one in afresh
         if target in one.targets and not is_of_object(one)
     ]
-    if shares:
-        return max(shares, key=lambda one: one.value)
+    if shares:  # the largest is no smaller than any, and no larger than the highest end
+        surest = max(shares, key=lambda one: (one.low, one.value))
+        return replace(surest, high=max(one.high for one in shares))
     own = {*index.image[index.target == target].tolist()}
     for (c, trait), rows in by_key.items():
         if c == target and trait != SPOT_NAME:
@@ -648,9 +645,9 @@ def sentences(one: Suspect) -> list[str]:
         given += f"; what other classes have there turns {share_words(one.control)}"
     lines.append(f"{given}.")
     if one.taken:
-        goes = f", mostly to {one.goes_to!r}" if one.goes_to else ""
+        goes = f", most often to {one.goes_to!r}" if one.goes_to else ""
         own = f"{share_words(one.taken)} of {one.label!r} images"
-        lines.append(f"When it is taken away, {own} change{goes}.")
+        lines.append(f"When it is taken away, {own} change class{goes}.")
     if one.also:
         lines.append(f"Giving only {join(one.also, 'or')} does it too.")
     return lines
