@@ -590,7 +590,7 @@ def test_one_fill_cannot_tell_color_from_presence():
                        color_area_effect=np.full((24, len(BASICS), 1), np.nan))  # fmt: skip
     figures = make_stats(asked, [looks])
     assert figures.classes[0].color_share is None
-    assert five_sentences(asked, figures)[1].startswith("With red alone, what is color and")
+    assert five_sentences(asked, figures)[1].startswith("With red alone, effects of color ")
 
 
 def test_many_figures_of_few_groups_need_intervals_of_few_groups():
@@ -727,11 +727,11 @@ def test_sentences_are_true_of_an_audit_that_has_nothing_to_show():
     asked = replace(ASKED, zones=())
     looks = replace(looks, zone_energy=np.zeros((14, 0)), zone_effect=np.zeros((14, 0, 5)))
     assert five_sentences(asked, make_stats(asked, [looks])) == [
-        "The truth of these 14 images is not known, so nothing can be said of how often the model "
-        "is right.",
-        "Over 14 images no dependence on any color or place can be told from noise, so there is no "
-        "share that is color.",
-        "What lies outside of the object was not told apart in these 14 images.",
+        "The true classes of these 14 images are not known, so neither is how often the model is "
+        "right.",
+        "Over 14 images no color or place has a significant effect, so the share of color is not "
+        "known.",
+        "Effects outside of the object were not measured in these 14 images.",
         "In none of 1 class does any color at any place move the score by more than chance would "
         "over 14 images.",
         "No image of 14 is decided unlike the rest of its class. No true labels were given, so "

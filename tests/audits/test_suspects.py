@@ -19,7 +19,7 @@ from mcrise.audits.headlines import most_striking_first
 from mcrise.audits.rule_check import check_rules, overall_state
 from mcrise.audits.rules import Rule, read_rule, read_rules, suggested_rules
 from mcrise.audits.stats import crossed_share
-from mcrise.audits.summary import first_page
+from mcrise.audits.summary import first_page, not_tested, verdict
 from mcrise.audits.suspects import (
     LEAST_HITS,
     LEAST_OVER,
@@ -176,11 +176,19 @@ def test_the_page_shows_the_suspect_with_what_was_given(planted):
 def test_the_twin_that_knows_no_marker_has_no_suspect_and_says_what_was_tried(tmp_path):
     result = audited(tmp_path, marked, knows)
     assert result.suspects == ()
-    verdict = json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"]
-    assert verdict.startswith("No suspect found: 9 traits (surroundings, tone, colors, texture ")
-    assert ") of each of 3 classes were given to images of other classes." in verdict
-    search = read_stats(Storage(tmp_path / "out")).search
-    assert f"A trait that turns {100 * search.sees:.0f}% of them into its class would" in verdict
+    told = json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"]
+    assert told.startswith("No suspect found: 9 traits (surroundings, tone, colors, texture ")
+    assert ") of each of 3 classes were given to images of other classes." in told
+    stats = read_stats(Storage(tmp_path / "out"))
+    search = stats.search
+    assert search.places == 1.0
+    assert "places around" not in not_tested(stats)
+    unknown = replace(stats, search=replace(search, places=0.3, untested=(1,)))
+    assert "1 class where a first look found something and was not repeated; " in not_tested(
+        unknown
+    )
+    assert "places around most objects, which are unknown or fill " in not_tested(unknown)
+    assert f"A trait that turns {100 * search.sees:.0f}% of them into its class would" in told
 
 
 def test_a_tone_is_found_though_no_place_is_enough(tmp_path):
@@ -394,7 +402,13 @@ def test_a_class_that_the_screen_points_to_is_untested_until_it_is_tried_again(m
     assert sorted(search.taken_for) == ["0", "2"]  # and no 0 for what nobody confirmed
     for share in search.taken_for.values():
         assert share.value == share.low == 0 < share.high < 0.3
-    assert search.n_traits == 3
+    assert (search.n_classes, search.n_traits, search.n_sure) == (3, 3, 3)
+    for n_sure, told in (
+        (3, "A trait that turns 70% of them into its class would have been found."),
+        (2, "have been found (in 2 of these classes; the others have too few images)."),
+        (0, "There are too few images to be sure that a trait would have been found."),
+    ):
+        assert verdict(replace(search, sees=0.7, n_sure=n_sure)).endswith(told)
 
 
 def test_a_control_comes_from_a_third_class():

@@ -86,7 +86,7 @@ class Difference(ArrayEq):
     def lines(self, info: AuditInfo) -> list[str]:
         """To print."""
         whole = self.overall
-        left = f" ({whole.n_left_out:,} more are decided otherwise and left out)"
+        left = f" ({whole.n_left_out:,} more are predicted differently now and left out)"
         out = [
             f"From {self.before} to {self.after}, {whole.n:,} images, each with itself"
             f"{left * bool(whole.n_left_out)}:"
@@ -102,13 +102,13 @@ class Difference(ArrayEq):
             out.append(f"- and {len(told) - MOST_TOLD} more.")
         few = sum(one.too_few is not None for one in self.classes)
         if few == len(self.classes):
-            out.append("- No class has images enough to tell where the score moves otherwise.")
+            out.append("- No class has enough images to tell where effects changed.")
         elif not told:
             but = f" ({few} more had too few images)" if few else ""
             n = len(self.classes) - few
             out.append(
-                f"- No place and color moves the score otherwise than before, in {n} "
-                f"class{'es' * (n > 1)}{but}."
+                f"- No place and color moves the score significantly more or less than before, in "
+                f"{n} class{'es' * (n > 1)}{but}."
             )
         stats = [*self.sure_changes()]
         out += [f"- {line}" for line in stats[:MOST_TOLD]]
@@ -312,7 +312,7 @@ def paired(one: ClassData, other: ClassData) -> tuple[ClassData, ClassData] | No
         if (apart > APART).any():
             raise InputError(
                 f"{first.names[int(apart.argmax())]} is not the same picture in both audits, or is "
-                "cut otherwise by one of the models: compare models on the same images."
+                "cropped differently by one of the models: compare models on the same images."
             )
     return first, second
 

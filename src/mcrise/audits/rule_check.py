@@ -31,7 +31,8 @@ MOST_IMAGES = 1_000_000  # more than that would not be asked for
 ACCURACIES = tuple(f"accuracy_{light}" for light in LIGHTS)
 SHARES = ("accuracy", *ACCURACIES, "background_flip_rate")  # of images
 
-NO_TRUTH, NO_SIGNAL = "is not known, since no truth is", "cannot be told from noise"
+NO_TRUTH = "is not known, since no true labels are"
+NO_SIGNAL = "is not known, since no effect is significant"
 MISSING = {  # why there may be none
     "color_share": NO_SIGNAL,
     "zone_share": NO_SIGNAL,
@@ -206,7 +207,7 @@ def rows_of(
             if rule.change:
                 both = changes.get(one.target)
                 if both and both.n_left_out:
-                    label = f"all images but {both.n_left_out:,} that are decided otherwise now"
+                    label = f"all images but {both.n_left_out:,} that are predicted differently now"
                 change = changed(rule, fill, both)
                 estimate, verb = change.by if change else None, "has changed by"
                 if change and rule.measure == "zone_effect":

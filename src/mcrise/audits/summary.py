@@ -19,6 +19,7 @@ from .suspects import Suspect, SuspectSearch, sentences
 from .zones import OUTER
 
 MOST_NAMED = 3  # classes in a sentence, suspects on the first page
+WELL_TRIED = 0.5  # of the pairs: fewer say little of places
 MOST_WORDS = 150  # before the table of classes
 OUTSIDE = {"background": "outside of the object", "rim": "in the rim of the image"}
 
@@ -115,7 +116,9 @@ def verdict(search: SuspectSearch) -> str:
     found = (
         f"A trait that turns {100 * search.sees:.0f}% of them into its class would have been found"
     )
-    if search.sees >= 1:
+    if 0 <= search.n_sure < search.n_classes:
+        found += f" (in {search.n_sure} of these classes; the others have too few images)"
+    if search.n_sure == 0:
         found = "There are too few images to be sure that a trait would have been found"
     return (
         f"No suspect found: {search.n_traits} traits (surroundings, tone, colors, texture and so "
@@ -132,10 +135,12 @@ def not_tested(stats: AuditStats) -> str:
         parts.insert(0, "small spots that turn fewer than half of the other images")
     if stats.overall.zone_effect.get("background") == {}:
         parts.insert(0, "the background, because the objects' boxes or masks cover whole images")
+    elif stats.search.places < WELL_TRIED and not stats.search.reason:
+        parts.insert(0, "places around most objects, which are unknown or fill their images")
     if untried and not stats.search.reason:
-        parts.insert(0, f"{classes(untried)} with too few images")
+        parts.insert(0, f"{classes(untried)} with too few images that the model gets right")
     if open_:
-        parts.insert(0, f"{classes(open_)} again, of which a first look found something")
+        parts.insert(0, f"{classes(open_)} where a first look found something and was not repeated")
     return f"Not tested: {'; '.join(parts)}."
 
 
@@ -166,9 +171,9 @@ def decisions(stats: AuditStats) -> str:
     if whole.accuracy:
         told = f"The model is right on {percent(whole.accuracy)} of {images(whole.accuracy.n)}"
         return f"{join([told, *without], 'and')}." if without else f"{told}."
-    told = f"The truth of these {images(whole.n)} is not known"
+    told = f"The true classes of these {images(whole.n)} are not known"
     if not without:
-        return f"{told}, so nothing can be said of how often the model is right."
+        return f"{told}, so neither is how often the model is right."
     return f"{told}; the model keeps its answer {join(without, 'and')} of them."
 
 
@@ -177,13 +182,13 @@ def colors(info: AuditInfo, stats: AuditStats) -> str:
     whole = stats.overall.color_share
     if len(info.fills) < 2:
         return (
-            f"With {info.fills[0]} alone, what is color and what is presence cannot be told apart "
-            f"({images(stats.overall.n)})."
+            f"With {info.fills[0]} alone, effects of color cannot be separated from effects of "
+            f"covering ({images(stats.overall.n)})."
         )
     if whole is None:
         return (
-            f"Over {images(stats.overall.n)} no dependence on any color or place can be told "
-            "from noise, so there is no share that is color."
+            f"Over {images(stats.overall.n)} no color or place has a significant effect, so the "
+            "share of color is not known."
         )
     told = f"Color accounts for {percent(whole)} of the effect ({images(whole.n)})"
     own = own_color(stats.overall)
@@ -228,8 +233,7 @@ def outside(stats: AuditStats) -> str:
         )
     if not told:
         return (
-            f"What lies outside of the object was not told apart in these "
-            f"{images(stats.overall.n)}."
+            f"Effects outside of the object were not measured in these {images(stats.overall.n)}."
         )
     return f"{sentence_case('; '.join(told))}."
 
@@ -261,8 +265,8 @@ def findings(info: AuditInfo, stats: AuditStats) -> str:
     places = f"{only} place{'s' * (only > 1)} move{'s' * (only == 1)} scores under masks only"
     if not found and only:
         return (
-            f"No finding in {classes(len(judged))}{rest}: {places}, and painted by "
-            f"{'themselves' if only > 1 else 'itself'} could not be told from other places."
+            f"No finding in {classes(len(judged))}{rest}: {places}, and painted alone "
+            f"{'do' if only > 1 else 'does'} not do significantly more than other places."
         )
     if not found:
         return (

@@ -149,6 +149,8 @@ class SuspectSearch:
     sees: float  # a share that is missed one time in twenty, in all that was asked together
     reason: str  # why nothing was tried; empty: it was
     untested: tuple[int, ...] = ()  # classes that the screen pointed to, but which were not retried
+    places: float = 1.0  # share of the pairs in which there was room for each place
+    n_sure: int = -1  # classes that `sees` is true of, those with images enough; -1: not known
 
 
 # ---- what is known of the images
@@ -472,16 +474,27 @@ def find_suspects(folder: Storage, info: AuditInfo) -> SuspectSearch:
         c: taken_for(c, afresh, by_key, looks, index)
         for c in sorted({one["suspect"] for one in screened} - {*untested})
     }
+    seen = [share for share in smallest_seen(by_key, index, info) if share < 1]
     return SuspectSearch(
         suspects=tuple(found),
         n_calls=len(rows),
         n_classes=len({one["suspect"] for one in screened}),
         n_traits=len({one["trait"] for one in screened}),
         taken_for={str(c): share for c, share in shares.items() if share},
-        sees=smallest_seen(by_key, index, info) if screened else 1.0,
+        sees=max(seen, default=1.0),
         reason=why_not(index) or ("no image could be given anything" if not screened else ""),
         untested=tuple(untested),
+        places=room_for_places(screened, info),
+        n_sure=len(seen),
     )
+
+
+def room_for_places(screened: Sequence[Row], info: AuditInfo) -> float:
+    """The share of pairs in which the place that could be given least often was given."""
+    n = Counter(row["trait"] for row in screened)
+    kinds = {name: kind for name, kind, _ in info.traits if name in FIRST and name != SPOT_NAME}
+    places = [n[name] for name, kind in kinds.items() if kind in ("place", "edge")]
+    return min(places, default=0) / max(n.values(), default=1)
 
 
 def taken_for(
@@ -501,8 +514,8 @@ def taken_for(
         if target in one.targets and not is_of_object(one)
     ]
     if shares:  # the largest is no smaller than any, and no larger than the highest end
-        surest = max(shares, key=lambda one: (one.low, one.value))
-        return replace(surest, high=max(one.high for one in shares))
+        surest = max(shares, key=lambda one: (np.nan_to_num(one.low, nan=-1.0), one.value))
+        return replace(surest, high=max(float(np.nan_to_num(one.high, nan=1.0)) for one in shares))
     own = {*index.image[index.target == target].tolist()}
     for (c, trait), rows in by_key.items():
         if c == target and trait != SPOT_NAME:
@@ -510,9 +523,9 @@ def taken_for(
             hits = [row["predicted"] == c and row["image"] not in own for row in some]
             if one := share_of_pairs(some, hits, index):
                 usual = looks.usual((c, trait), (c,))
-                value, high = (max(x - usual, 0.0) for x in (one.value, one.high))
-                low = 0.0 if np.isfinite(one.high) else np.nan
-                shares.append(replace(one, value=value, low=low, high=high))
+                high = 1.0 if np.isnan(one.high) else max(one.high - usual, 0.0)
+                value = max(one.value - usual, 0.0)
+                shares.append(replace(one, value=value, low=0.0, high=high))
     return max(shares, key=lambda one: (one.high, one.value), default=None)
 
 
@@ -520,25 +533,24 @@ def rows_of(one: Suspect, rows: Iterable[Row]) -> Iterator[Row]:
     return (row for row in rows if (row["suspect"], row["trait"]) == (one.target, one.trait))
 
 
-def smallest_seen(by_key: Mapping[Key, Sequence[Row]], index: Index, info: AuditInfo) -> float:
-    """A share of the images of other classes that the whole search misses one time in twenty.
+def smallest_seen(
+    by_key: Mapping[Key, Sequence[Row]], index: Index, info: AuditInfo
+) -> Iterator[float]:
+    """For each class, a share of other images that the search misses one time in twenty.
 
-    In the class that could be asked least about, and over all classes and traits together. Single
-    spots are told by another rule, and are not counted.
+    Over all classes and traits together. Single spots go by another rule, and are not counted.
     """
     screened = {
-        key: sum(row["role"] == "screen" for row in rows)
+        key: n
         for key, rows in by_key.items()
-        if key[1] != SPOT_NAME and any(row["role"] == "screen" for row in rows)
+        if key[1] != SPOT_NAME and (n := sum(row["role"] == "screen" for row in rows))
     }
-    seen = [0.0]
-    for c in {c for c, _ in screened}:
+    for c in sorted({c for c, _ in screened}):
         n_screen = min(n for key, n in screened.items() if key[0] == c)
         nearest = index.nearest[c]
         n_more = len(pairs(index, c, nearest, 0, N_SCREEN + N_MORE, info.seed)) - n_screen
         given = pairs(index, c, nearest[:1], 1, N_GIVEN, info.seed)
-        seen.append(sensitivity(n_screen, max(n_more, 0), given, 0.05 / len(screened)))
-    return max(seen)
+        yield sensitivity(n_screen, max(n_more, 0), given, 0.05 / len(screened))
 
 
 def sensitivity(n_screen: int, n_more: int, given: Sequence[Pair], missed: float) -> float:
