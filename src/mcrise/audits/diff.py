@@ -172,7 +172,7 @@ def is_new(one: Suspect, others: Sequence[Suspect]) -> bool:
 NAMES = {
     "accuracy": "right",
     **{f"accuracy_{light}": f"decided as its class {how}" for light, how in LIGHTS.items()},
-    "background_flip_rate": "decisions that painting the whole background changes in some color",
+    "background_flip_rate": "decisions that change when the whole background is painted",
 }
 
 
@@ -195,7 +195,7 @@ def finding_sentence(finding: ClassFinding, label: str, info: AuditInfo) -> str:
     return (
         f"{label!r}, {finding.place} ({100 * finding.region.mean():.0f}% of the image): painted "
         f"{names(info, finding.fills)} the score is {abs(effect.value):.2g} {way} than before "
-        f"under masks [{effect.low:+.2g}, {effect.high:+.2g}] ({effect.n} images)."
+        f"under random masks [{effect.low:+.2g}, {effect.high:+.2g}] ({effect.n} images)."
     )
 
 

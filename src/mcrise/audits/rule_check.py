@@ -40,9 +40,9 @@ MISSING = {  # why there may be none
     "accuracy": NO_TRUTH,
     **dict.fromkeys(ACCURACIES, "is not known"),
     "background_flip_rate": "is not known, since no image has a background",
-    "suspect": "suspects were not looked for, since there are too few images of it or of others",
-    "taken_for": "is not known, since there are too few images of it or of others, or a first look "
-    "at it was not repeated",
+    "suspect": "suspects were not looked for, since the model gets too few images right",
+    "taken_for": "is not known, since the model gets too few images right, or a first look that "
+    "found something was not repeated",
 }
 
 
@@ -311,13 +311,14 @@ def verdict_of(rule: Rule, row: Row, n_rows: int) -> Verdict:
     if row.count:
         told = f"{row.label}: {row.count}, and {rule.allowed}: {state}."
         return Verdict(state, row.label, told, estimate, more)
-    told = f"{row.label}: {row.words} {estimate.value:.3g}"
+    value, low, high = (rule.shown(x) for x in (estimate.value, estimate.low, estimate.high))
+    told = f"{row.label}: {row.words} {value}"
     hint = ""
     asked = images(estimate.n) if rule.measure != "taken_for" else f"{estimate.n:,} trials"
     if not has_ends(estimate):
         sides = f"({asked}, too few to tell how sure that is)"
     else:
-        sides = f"(between {estimate.low:.3g} and {estimate.high:.3g} at 95%, {asked})"
+        sides = f"(95% interval: {low} to {high}, {asked})"
         if state == "undecided":
             classes = "more images of each class would tell"
             hint = f" ({classes if rule.measure == 'taken_for' else more_words(more)})"

@@ -64,9 +64,19 @@ class Rule:
         return self.name or f"rule {self.number}"
 
     @property
+    def in_percent(self) -> bool:
+        """Whether its figure is a share of images, which is shown in percent."""
+        shares = ("accuracy", "background_flip_rate", "taken_for")
+        return self.measure.startswith(shares) and not self.change
+
+    def shown(self, value: float, digits: str = ".3g") -> str:
+        """A figure of the rule, in its unit."""
+        return f"{100 * value:{digits}}%" if self.in_percent else f"{value:{digits}}"
+
+    @property
     def allowed(self) -> str:
         sides = [
-            f"at {side} {limit:g} is {verb}"
+            f"at {side} {self.shown(limit, 'g')} is {verb}"
             for side, limit, verb in (
                 ("most", self.at_most, "allowed"), ("least", self.at_least, "required")
             )
