@@ -49,7 +49,7 @@ def choose(ask: Callable[[float], Scores], untouched: Scores, kind: str, target:
     best, left = settle(share_left)
     score = float(untouched[standing(untouched, kind, target)[1]])
     changed = f"the score of {score:.2g} then changes by"
-    return Pilot(best, scores, say(best, left, "the image", changed))
+    return Pilot(best, scores, say(best, left, changed))
 
 
 def share_unchanged(scores: Scores, untouched: Scores, kind: str, target: int) -> float:
@@ -94,9 +94,9 @@ def standing(untouched: Scores, kind: str, target: int) -> tuple[float, int]:
     return height or 1.0, decides
 
 
-def say(best: float, left: Mapping[float, float], what: str, changed: str) -> str:
-    """Why, in a sentence: what is painted, and what then changes by how much."""
+def say(best: float, left: Mapping[float, float], changed: str) -> str:
+    """Why, in a sentence; `changed` is what then changes."""
     return (
-        f"{100 * best:g}% of {what} is painted at a time (mask_prob, chosen automatically): "
+        f"{100 * best:g}% of the image is painted at a time (mask_prob, chosen automatically): "
         f"{changed} {100 * (1 - left[best]):.0f}% on average"
     )

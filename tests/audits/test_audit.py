@@ -670,7 +670,7 @@ def test_one_mask_prob_is_chosen_for_all_and_written_down(tmp_path):
     given = {**GIVEN, "mask_prob": "auto", "keep_runs": True}
     audit(data, planted_signs.model, out=tmp_path / "out", **given)
     asked = tables.read_asked(Storage(tmp_path / "out"))
-    assert asked.why.startswith(f"{100 * asked.mask_prob:g}% of each image is painted at a time")
+    assert asked.why.startswith(f"{100 * asked.mask_prob:g}% of the image is painted at a time")
     assert ": over 8 images the score then changes by " in asked.why
     explanations = [mcrise.load(file) for file in (tmp_path / "out" / "runs").glob("*.npz")]
     assert {explanation.plan.mask_prob for explanation in explanations} == {asked.mask_prob}

@@ -166,7 +166,7 @@ def choose_mask_prob(model: Model, config: AuditConfig, pilots: Pilots) -> tuple
     best, left = settle(share_left)
     n = len(explanations)
     over = f"over {n} images the score then changes by" if n > 1 else "the score then changes by"
-    return best, say(best, left, "each image", over)
+    return best, say(best, left, over)
 
 
 def begun(
