@@ -41,16 +41,23 @@ def choose(ask: Callable[[float], Scores], untouched: Scores, kind: str, target:
 
     It is a function of the scores alone, so that it comes out the same whoever asks.
     """
-    _, height, decides = standing(untouched, kind, target)
     scores: dict[float, Scores] = {}
 
     def share_left(mask_prob: float) -> float:
         scores[mask_prob] = ask(mask_prob)
-        column = scores[mask_prob][:, decides].astype(np.float64)
-        return 1 - float(np.abs(column - float(untouched[decides])).mean()) / height
+        return share_unchanged(scores[mask_prob], untouched, kind, target)
 
     best, left = settle(share_left)
-    return Pilot(best, scores, say(best, left, float(untouched[decides])))
+    score = float(untouched[standing(untouched, kind, target)[1]])
+    changed = f"the score of {magnitude(score)} then changes by"
+    return Pilot(best, scores, say(best, left, changed))
+
+
+def share_unchanged(scores: Scores, untouched: Scores, kind: str, target: int) -> float:
+    """The share of a score (C,) that does not change under masks, whose scores are (n, C)."""
+    height, decides = standing(untouched, kind, target)
+    column = scores[:, decides].astype(np.float64)
+    return 1 - float(np.abs(column - float(untouched[decides])).mean()) / height
 
 
 def settle(share_left: Callable[[float], float]) -> tuple[float, dict[float, float]]:
@@ -74,8 +81,8 @@ def settle(share_left: Callable[[float], float]) -> tuple[float, dict[float, flo
     return best, left
 
 
-def standing(untouched: Scores, kind: str, target: int) -> tuple[float, float, int]:
-    """The level to which a score may fall, how far above it is, and whose score that is.
+def standing(untouched: Scores, kind: str, target: int) -> tuple[float, int]:
+    """How far above the level to which it may fall a score is, and whose score that is.
 
     The target's, or the predicted class's where the target has nothing to lose.
     """
@@ -85,12 +92,12 @@ def standing(untouched: Scores, kind: str, target: int) -> tuple[float, float, i
         height = float(untouched[decides]) - level
         if height >= THERE * most:
             break
-    return level, height or 1.0, decides
+    return height or 1.0, decides
 
 
-def say(best: float, left: Mapping[float, float], score: float) -> str:
-    """Why, in a sentence; `score` is that of the untouched image."""
+def say(best: float, left: Mapping[float, float], changed: str) -> str:
+    """Why, in a sentence; `changed` is what then changes."""
     return (
-        f"{100 * best:g}% of the image is painted at a time (mask_prob, chosen automatically): the "
-        f"score of {magnitude(score)} then changes by {100 * (1 - left[best]):.0f}% on average"
+        f"{100 * best:g}% of the image is painted at a time (mask_prob, chosen automatically): "
+        f"{changed} {100 * (1 - left[best]):.0f}% on average"
     )

@@ -21,14 +21,16 @@ from audit_runs import GIVEN, command, files
 from mcrise import InputError, McriseError, Model, ModelError
 from mcrise.audits import tables
 from mcrise.audits.api import OWN_TRIALS, audit, prepare
-from mcrise.audits.config import AuditConfig, AuditWorker
+from mcrise.audits.config import AuditConfig, AuditWorker, begun, choose_mask_prob, first_chunk
 from mcrise.audits.confirmation import ConfirmationTask
 from mcrise.audits.diff import compare_audits
 from mcrise.audits.measure import Task, energies, half_maps, measure_image, repaint
 from mcrise.audits.rule_check import check_rules
 from mcrise.audits.rules import Rule
+from mcrise.audits.transplants import Outcome, Transplant, traits
 from mcrise.audits.zones import (
     NINTHS,
+    RESERVED,
     box_share,
     covered,
     mask_share,
@@ -37,13 +39,14 @@ from mcrise.audits.zones import (
     zone_shares,
 )
 from mcrise.batch.datasets import Example, sample_of_each
-from mcrise.batch.engine import BatchOptions
+from mcrise.batch.engine import BatchOptions, Stage
 from mcrise.batch.storage import Storage
-from mcrise.cli import cli
+from mcrise.cli import cli, interrupted
 from mcrise.colors import BASICS, LIGHTNESS, basic_colors, oklab, shades
 from mcrise.config import RunConfig
 from mcrise.explanation import Explanation
 from mcrise.images import Geometry, View, png
+from mcrise.mask_prob import LESS, choose
 from mcrise.masks import Plan
 from planted import Counting
 from planted_signs import LABELS, SIZE, make_collection
@@ -301,17 +304,24 @@ def test_where_the_object_is_follows_from_its_box():
     ("zones", "said"),
     [
         ("thirds,edge", "The zone 'edge' is unknown: give thirds, rim, object"),
-        ("thirds,thirds", "there twice"),
+        ("thirds,thirds", "listed twice"),
         ("a=0:0:1", "no part of an image"),
         ("a=0.5:0:0.4:1", "no part of an image"),
         ("a=0:0:1:2", "no part of an image"),
         ("", "No zones were given"),
         ("object", "says nothing of where its objects are"),
+        ("edge=0:0:0.1:1", "'edge=0:0:0.1:1' has the name of something that an audit looks at"),
+        ("rim=0:0:0.1:1", "give another name than object, background, rim, surroundings, edge"),
     ],
 )
 def test_zones_that_cannot_be_are_refused(zones, said):
     with pytest.raises(InputError, match=said):
         parse_zones(zones, has_objects=False)
+
+
+def test_no_zone_of_ones_own_can_be_called_as_a_trait_is():
+    own = {trait.name for known in (True, False) for trait in traits(ZONES, known)}
+    assert {*RESERVED} == {*own} - {zone.name for zone in NINTHS} | {"object"}
 
 
 @pytest.mark.parametrize("box", [(0, 0, 25, 10), (-1, 0, 5, 5), (5, 5, 5, 9), (0, 0, 10, 99)])
@@ -564,7 +574,7 @@ def test_a_model_that_raises_while_mask_prob_is_chosen_is_asked_again(tmp_path):
     model = replace(planted_signs.model, predict=now_and_then)
     given = {**GIVEN, "mask_prob": "auto"}
     assert audit(data, model, out=tmp_path / "out", **given).n_failed == 0
-    assert "on 3 of them" in tables.read_asked(Storage(tmp_path / "out")).why  # none is left out
+    assert "over 3 images" in tables.read_asked(Storage(tmp_path / "out")).why  # none is left out
 
 
 def test_where_all_images_fail_each_has_its_reason(tmp_path):
@@ -660,10 +670,35 @@ def test_one_mask_prob_is_chosen_for_all_and_written_down(tmp_path):
     given = {**GIVEN, "mask_prob": "auto", "keep_runs": True}
     audit(data, planted_signs.model, out=tmp_path / "out", **given)
     asked = tables.read_asked(Storage(tmp_path / "out"))
-    assert asked.why.startswith(f"mask_prob {asked.mask_prob:g} for all images: on 8 of them")
+    assert asked.why.startswith(f"{100 * asked.mask_prob:g}% of the image is painted at a time")
+    assert ": over 8 images the score then changes by " in asked.why
     explanations = [mcrise.load(file) for file in (tmp_path / "out" / "runs").glob("*.npz")]
     assert {explanation.plan.mask_prob for explanation in explanations} == {asked.mask_prob}
     assert len(explanations) == 9
+
+
+def test_a_score_that_masks_move_up_as_often_as_down_has_changed_all_the_same(tmp_path):
+    """The pilot of an audit goes by the rule of a single run: the change, and not the mean."""
+
+    def restless(images):
+        rises = images.reshape(len(images), -1).sum(axis=1, dtype=np.int64) % 2 == 0
+        painted = (images != images[:, :1, :1]).any(axis=(1, 2, 3))
+        score = np.where(painted, np.where(rises, 0.99, 0.01), 0.5)
+        return np.stack([score, 1 - score], axis=1)
+
+    Image.fromarray(np.full((32, 32, 3), 90, np.uint8)).save(tmp_path / "gray.png")
+    model, example = mcrise.load_model(restless), Example(str(tmp_path / "gray.png"), "gray.png")
+    config = AuditConfig(RunConfig(n_masks=64, mask_prob="auto"), ZONES)
+    explanation = next(iter(begun(model, config, [(example, None)])))[0]
+
+    def ask(mask_prob):
+        plan = replace(explanation.plan, mask_prob=mask_prob)
+        return first_chunk(model, replace(explanation, plan=plan))
+
+    alone = choose(ask, explanation.untouched, explanation.kind, 0)
+    found, why = choose_mask_prob(model, config, [(example, 0)])
+    assert found == alone.mask_prob == min(LESS)
+    assert why.endswith(alone.sentence.rpartition(" then ")[2])
 
 
 @pytest.mark.parametrize("mask_prob", [0.1, 0.3, 0.5, "auto"])
@@ -681,9 +716,9 @@ def test_an_audit_asks_for_what_it_measures_and_for_no_more(tmp_path, mask_prob)
     for target, label in enumerate(LABELS):
         name = f"{label}/000.png"
         worker.do(Task(0, Example(str(data / name), name), target))
-    n_tried = asked.why.count(" at ") + 1 if mask_prob == "auto" else 0
-    pilots = 3 * (1 + 64 * n_tried) if mask_prob == "auto" else 0
-    assert n_asked == model.n_images + pilots + 1  # and by what the model will be recognised
+    pilots = n_asked - model.n_images - 1  # and by what the model will be recognised
+    wanted = {3 * (1 + 64 * n_tried) for n_tried in (1, 2, 3)} if mask_prob == "auto" else {0}
+    assert pilots in wanted
 
 
 def test_an_image_knows_its_calls_and_is_asked_about_as_it_is_twice():
@@ -746,8 +781,37 @@ def test_the_price_is_of_images_that_are_not_measured_again(tmp_path):
     assert (price.n_images, price.n_done, price.n_calls) == (6, 0, 6 * 176)
     assert 0 < price.seconds < 60
     prepare(data, known, config, BatchOptions(), out=tmp_path / "priced").run(tell=prices.append)
-    assert prices[1].lines()[0].startswith("All images are measured")
+    assert prices[1].lines() == [
+        "The audit is finished: only its figures and pages are made again."
+    ]
     assert model.n_images == 1
+
+
+def test_the_price_of_an_audit_that_goes_on_is_of_what_is_left(tmp_path):
+    data = make_collection(tmp_path / "data", 4)
+    prepared = prepare(data, planted_signs.model, RUN, BatchOptions(), out=tmp_path / "out")
+    audit = prepared.audit
+    with prepared.lock:
+        whole = prepared.price(iter(()))
+        audit.done.update(range(9))
+        rest = prepared.price(iter(()))
+        assert rest.n_calls == whole.n_calls - 9 * (256 + OWN_TRIALS)
+        (told,) = rest.lines()
+        assert told.startswith(f"3 of 12 images are left: about {rest.n_calls:,} calls of the mod")
+        assert told.endswith(". What was done before is not counted.")
+        audit.done.update(range(12))
+        shared = prepared.price(iter(()))
+        assert shared.lines() == [
+            f"All 12 images are measured. What is left takes about {shared.n_calls:,} calls of "
+            "the model."
+        ]
+        given = Outcome(Transplant("edge", 0, "screen", 1, False), 0, 0.5)
+        audit.now = "screen"
+        audit.write_outcomes(audit.task(5), [given] * 10)
+        assert prepared.price(iter(())).n_calls == shared.n_calls - 10
+        audit.n_planned = 4
+        assert audit.stage == Stage("transplants, first look", 1, 4)
+        assert audit.status()["stage"] == "transplants, first look"
 
 
 def test_at_most_so_many_of_each_class_are_drawn():
@@ -789,7 +853,7 @@ def test_two_workers_and_a_killed_driver_leave_the_same_bytes(whole, tmp_path):
     assert process.returncode == -signal.SIGKILL
     done = subprocess.run(given, cwd=HERE, env=calls, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "are done)" in done.stderr
+    assert "What was done before is not counted." in done.stderr
     assert files(out) == files(whole / "out")
     assert (out / "figures.json").read_bytes() == (whole / "out" / "figures.json").read_bytes()
 
@@ -933,3 +997,10 @@ def test_a_label_that_the_model_does_not_have_is_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="holds no images"):
         audit(tmp_path / "empty", planted_signs.model, out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(("command", "saves"), [("audit", True), ("check", False)])
+def test_a_command_says_that_it_saved_where_it_did(command, saves, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["mcrise", command])
+    interrupted(KeyboardInterrupt())
+    assert ("What was computed is saved" in capsys.readouterr().err) == saves

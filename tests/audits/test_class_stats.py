@@ -398,7 +398,10 @@ def test_what_the_images_it_was_found_in_do_not_bear_out_is_no_finding(seen):
     stop = tried(-0.4, 0.0, seen=seen)
     assert stop.findings == ()
     assert [one.verdict for one in stop.under_masks] == ["under masks only"]
-    assert "could not be told from the same patch elsewhere" in stop.under_masks[0].sentence
+    assert (
+        "does not do significantly more than the same patch elsewhere"
+        in stop.under_masks[0].sentence
+    )
 
 
 def test_a_patch_like_any_other_is_hardly_ever_confirmed():
@@ -504,7 +507,7 @@ def test_a_background_that_decides_is_a_finding_though_no_part_of_it_is():
     assert stop.background.flipped["green"].value == 0
     assert stop.background.flip_rate.value == 1  # some color does
     told = five_sentences(ASKED, make_stats(ASKED, [looks], {}))
-    assert "in the color that does most (red) it changes 100% [86, 100] of decisions" in told[2]
+    assert "in the color that changes most (red) changes 100% [86, 100] of decisions" in told[2]
 
 
 def test_what_its_mean_color_changes_too_is_not_its_color_alone():
@@ -587,7 +590,7 @@ def test_one_fill_cannot_tell_color_from_presence():
                        color_area_effect=np.full((24, len(BASICS), 1), np.nan))  # fmt: skip
     figures = make_stats(asked, [looks])
     assert figures.classes[0].color_share is None
-    assert five_sentences(asked, figures)[1].startswith("With red alone, what is color and")
+    assert five_sentences(asked, figures)[1].startswith("With red alone, effects of color ")
 
 
 def test_many_figures_of_few_groups_need_intervals_of_few_groups():
@@ -675,8 +678,8 @@ def test_the_image_that_depends_on_something_else_is_unlike_the_others():
     assert first.image == 6
     assert (FILLS[first.fill], first.place) == ("green", "the lower right part")
     assert first.sentence == (
-        "0-6.png: under masks green on the lower right part raises 'stop' by 0.2, in the others of "
-        "its class it leaves it as it is."
+        "0-6.png: under random masks, green on the lower right part raises 'stop' by 0.2, in the "
+        "others of its class it leaves it as it is."
     )
     assert not more
 
@@ -712,7 +715,8 @@ def test_all_figures_begin_with_five_sentences(planted, noise):
     assert "right on 100% [93, 100] of 48 images" in lines[2]
     assert "most in 'stop'" in lines[3]
     assert "outside of the object (48 images)" in lines[4]
-    assert "2 findings in 1 of 2 classes exceed chance" in lines[5]
+    assert "2 findings in 1 of 2 classes are significant, and not tested yet" in lines[5]
+    assert "'stop' may depend on " in lines[5]  # untried, so nobody knows
     assert "none of 48 images is decided wrongly" in lines[6]
 
 
@@ -723,11 +727,11 @@ def test_sentences_are_true_of_an_audit_that_has_nothing_to_show():
     asked = replace(ASKED, zones=())
     looks = replace(looks, zone_energy=np.zeros((14, 0)), zone_effect=np.zeros((14, 0, 5)))
     assert five_sentences(asked, make_stats(asked, [looks])) == [
-        "The truth of these 14 images is not known, so nothing can be said of how often the model "
-        "is right.",
-        "Over 14 images no dependence on any color or place can be told from noise, so there is no "
-        "share that is color.",
-        "What lies outside of the object was not told apart in these 14 images.",
+        "The true classes of these 14 images are not known, so neither is how often the model is "
+        "right.",
+        "Over 14 images no color or place has a significant effect, so the share of color is not "
+        "known.",
+        "Effects outside of the object were not measured in these 14 images.",
         "In none of 1 class does any color at any place move the score by more than chance would "
         "over 14 images.",
         "No image of 14 is decided unlike the rest of its class. No true labels were given, so "
@@ -750,8 +754,8 @@ def test_sentences_are_true_of_one_image():
 def test_a_model_that_depends_on_nothing_was_painted_outside_all_the_same():
     looks = replace(outside([0.0] * 5), presence_energy=np.zeros(24), color_energy=np.zeros(24))
     told = five_sentences(ASKED, make_stats(ASKED, [looks]))[2]
-    assert told.startswith("Painted over whole in the color that does most (")
-    assert ") what lies outside of the object changes 0% [0, 14] of decisions" in told
+    assert told.startswith("Painting all of what lies outside of the object in the color that ")
+    assert ") changes 0% [0, 14] of decisions" in told
 
 
 def test_labels_mark_nothing_up_in_the_summary():
@@ -777,10 +781,10 @@ def test_a_place_that_does_as_much_comes_before_all_of_what_lies_outside():
 def test_a_confirmed_finding_heads_the_fourth_sentence():
     found = tried(-0.4, 0.0, flips=True).findings[0]
     assert found.sentence.startswith(
-        "The lower right part (5% of the image): under masks painting "
+        "The lower right part (5% of the image): under random masks, painting "
     )
     assert "Confirmed: painted " in found.sentence
-    told = "where the other half of the images shows it (24 images), the score falls by 0.39 [0."
+    told = "in images that it was not found on (24 images), the score falls by 0.39 [0."
     assert told in found.sentence
     assert found.sentence.endswith("; 100% of decisions change.")
 

@@ -139,7 +139,7 @@ def test_where_too_few_images_were_compared_nothing_is_said_to_be_as_before(tmp_
         for name, corner in (("before", 0.0), ("after", 0.3))
     ]
     text = "\n".join(compare_audits(*pair).lines(read_asked(pair[0])))
-    assert "No class has images enough to tell where the score moves otherwise" in text
+    assert "No class has enough images to tell where effects changed" in text
     assert "No place and color" not in text
 
 
@@ -156,12 +156,12 @@ def test_images_that_are_decided_otherwise_are_counted(tmp_path):
     found = compare_audits(*pair)
     assert (found.overall.n, found.overall.n_left_out) == (34, 14)
     assert (
-        "34 images, each with itself (14 more are decided otherwise"
+        "34 images, each with itself (14 more are predicted differently"
         in found.lines(read_asked(pair[0]))[0]
     )
     change = Rule(1, "accuracy_gray", classes=("all",), at_least=-0.6, change=True)
     (judged,) = check_rules(pair[1], [change], pair[0])
-    assert judged.sentence.startswith("all images but 14 that are decided otherwise now: ")
+    assert judged.sentence.startswith("all images but 14 that are predicted differently now: ")
 
 
 def joined_with(looks, more):

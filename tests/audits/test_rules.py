@@ -146,7 +146,7 @@ def test_what_nothing_tells_the_error_of_is_not_said_to_lie_near_the_limit(ends)
         return verdict_of(rule(), Row("'stop'", "it is", Estimate(*figure), ""), 1).sentence
 
     assert told(0.9, *ends).endswith("how sure that is), and at most 0.05 is allowed: undecided.")
-    assert "undecided: it lies too near to the limit for any" in told(0.05, 0.03, 0.07, 500)
+    assert "undecided (it lies too near to the limit for any" in told(0.05, 0.03, 0.07, 500)
 
 
 def test_one_of_many_figures_needs_a_wider_interval_to_violate_a_rule_but_not_to_hold():

@@ -10,30 +10,43 @@ import pytest
 from PIL import Image
 
 from mcrise import InputError, audit
+from mcrise.audits import suspects as suspects_module
 from mcrise.audits.api import write_pages
-from mcrise.audits.class_data import RASTER
+from mcrise.audits.class_data import RASTER, AuditInfo
 from mcrise.audits.class_stats import read_stats
+from mcrise.audits.diff import suspect_changes
+from mcrise.audits.headlines import most_striking_first
 from mcrise.audits.rule_check import check_rules, overall_state
 from mcrise.audits.rules import Rule, read_rule, read_rules, suggested_rules
 from mcrise.audits.stats import crossed_share
-from mcrise.audits.summary import first_page
-from mcrise.audits.suspects import choose
+from mcrise.audits.summary import first_page, not_tested, verdict
+from mcrise.audits.suspects import (
+    LEAST_HITS,
+    LEAST_OVER,
+    choose,
+    find_suspects,
+    over_control,
+    sensitivity,
+)
 from mcrise.audits.transplants import (
     SPOT_NAME,
     Index,
     Trait,
+    Transplant,
     give,
     narrowed,
     nearest_classes,
     pairs,
     plan_give,
     plan_screen,
+    receive,
     score_if_won,
     spot_at,
     traits,
 )
 from mcrise.audits.zones import DEFAULT, parse_zones
 from mcrise.batch.storage import Storage
+from mcrise.images import Geometry
 from mcrise.models.model import Model
 from mcrise.testing import DependsOnZone, assert_ignores
 
@@ -163,8 +176,19 @@ def test_the_page_shows_the_suspect_with_what_was_given(planted):
 def test_the_twin_that_knows_no_marker_has_no_suspect_and_says_what_was_tried(tmp_path):
     result = audited(tmp_path, marked, knows)
     assert result.suspects == ()
-    verdict = json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"]
-    assert verdict.startswith("No suspect found: 17 traits of each of 3 classes were given")
+    told = json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"]
+    assert told.startswith("No suspect found: 9 traits (surroundings, tone, colors, texture ")
+    assert ") of each of 3 classes were given to images of other classes." in told
+    stats = read_stats(Storage(tmp_path / "out"))
+    search = stats.search
+    assert search.places == 1.0
+    assert "places around" not in not_tested(stats)
+    unknown = replace(stats, search=replace(search, places=0.3, untested=(1,)))
+    assert "1 class where a first look found something and was not repeated; " in not_tested(
+        unknown
+    )
+    assert "places around most objects, which are unknown or fill " in not_tested(unknown)
+    assert f"A trait that turns {100 * search.sees:.0f}% of them into its class would" in told
 
 
 def test_a_tone_is_found_though_no_place_is_enough(tmp_path):
@@ -232,6 +256,16 @@ def test_rules_on_suspects_fail_the_planted_model_and_pass_its_twin(planted, tmp
     assert states == {planted[0]: "violated", tmp_path: "holds"}
     with pytest.raises(InputError, match="suspect has no change"):
         read_rule({"measure": "suspect", "at_most": 0, "change": True}, 1)
+
+
+def test_a_rule_on_what_is_taken_for_all_classes_has_a_verdict_on_each(planted):
+    rules = [Rule(1, "taken_for", classes=("all",), at_most=0.5), Rule(2, "suspect", at_most=0)]
+    shares, counts = check_rules(Storage(planted[0] / "out"), rules)
+    assert {one.label for one in shares.verdicts} == {"'circle'", "'cross'", "'square'"}
+    assert [one.state == "violated" for one in shares.verdicts] == [True, False, False]
+    for one in counts.verdicts:  # a count has no interval
+        assert "95%" not in one.sentence
+        assert "between" not in one.sentence
 
 
 def test_suggested_rules_are_violated_by_the_planted_model_and_by_it_alone(planted, tmp_path):
@@ -310,6 +344,73 @@ def test_all_other_classes_receive_the_nearest_first_and_halves_never_meet():
             assert index.half[receiver] == index.half[donor] == side
 
 
+def test_no_pair_of_receiver_and_donor_comes_twice_before_all_have_come():
+    for n_receivers, n_donors in ((5, 6), (6, 3), (2, 8), (4, 4)):
+        target = np.repeat([0, 1], [n_receivers, n_donors])
+        image, half = np.arange(len(target)), np.zeros(len(target), int)
+        index = Index(image, target, target, image, half, {1: (0,)})
+        found = pairs(index, 1, (0,), 0, 100, seed=0)
+        assert len(found) == len(set(found)) == n_receivers * n_donors
+        first = found[: max(n_receivers, n_donors)]
+        assert len({donor for _, donor in first}) == n_donors
+
+
+def test_what_the_search_would_have_seen_depends_on_how_much_was_asked():
+    def least(n_each, n_hypotheses=1):
+        index = index_of(n_each)
+        given = pairs(index, 1, (0,), 1, 36, seed=0)
+        return sensitivity(21, 14, given, 0.05 / n_hypotheses)
+
+    assert least(8) > least(12) > least(40) > 0.2
+    assert least(12, 27) > least(12)
+    assert sensitivity(21, 14, [], 0.05) == 1.0
+
+
+def test_a_search_sees_what_it_says_it_sees():
+    """Of searches by chance, a share of `sees` gets through the screen and is confirmed."""
+    index, random = index_of(24), np.random.default_rng(0)
+    given = pairs(index, 1, (0,), 1, 36, seed=0)
+    receivers, donors = np.array(given).T
+    share, through = sensitivity(21, 14, given, 0.05), []
+    control = crossed_share(np.zeros(36, bool), donors, receivers)
+    for _ in range(300):
+        screen = random.random(35) < share
+        hits = crossed_share(random.random(36) < share, donors, receivers)
+        sure = over_control(hits, control).low > LEAST_OVER
+        through.append(screen[:21].any() and screen.sum() >= LEAST_HITS and sure)
+    assert 0.92 <= np.mean(through) <= 0.99
+
+
+def rows_of_screen(index, taken):
+    """A screen in which donors of these classes turn all that is given their edge."""
+    return [
+        {**vars(one), "image": image, "score": 0.5,
+         "predicted": one.suspect if one.trait == "edge" and one.suspect in taken
+         else int(index.target[image])}
+        for image, one in plan_screen(index, ["edge", "tone", "hues"], seed=0)
+    ]  # fmt: skip
+
+
+def test_a_class_that_the_screen_points_to_is_untested_until_it_is_tried_again(monkeypatch):
+    index, info = index_of(8), AuditInfo(("red",), traits=(("edge", "edge", "outermost edge"),))
+    rows = rows_of_screen(index, (1,))
+    monkeypatch.setattr(suspects_module, "read_index", lambda *_: index)
+    monkeypatch.setattr(suspects_module, "read_outcomes", lambda *_: rows)
+    search = find_suspects(None, info)
+    assert search.suspects == ()
+    assert search.untested == (1,)
+    assert sorted(search.taken_for) == ["0", "2"]  # and no 0 for what nobody confirmed
+    for share in search.taken_for.values():
+        assert share.value == share.low == 0 < share.high < 0.3
+    assert (search.n_classes, search.n_traits, search.n_sure) == (3, 3, 3)
+    for n_sure, told in (
+        (3, "A trait that turns 70% of them into its class would have been found."),
+        (2, "have been found (in 2 of these classes; the others have too few images)."),
+        (0, "There are too few images to be sure that a trait would have been found."),
+    ):
+        assert verdict(replace(search, sees=0.7, n_sure=n_sure)).endswith(told)
+
+
 def test_a_control_comes_from_a_third_class():
     index = index_of()
     for image, one in plan_give(index, {(1, "edge"): (0,)}, {}, seed=0):
@@ -351,6 +452,28 @@ def test_a_marker_that_two_classes_share_is_one_suspect_that_names_both(tmp_path
     assert one.headline.startswith(f"{one.label!r} and {one.shared[0]!r} follow something purple")
     assert one.given.value == 1.0
     assert one.control is None  # no third class is left
+    stats = read_stats(Storage(tmp_path / "out"))
+    for label in ("cross", "square"):  # a rule on either class fails, and says why
+        rules = [Rule(1, "suspect", classes=(label,), at_most=0),
+                 Rule(2, "taken_for", classes=(label,), at_most=0.1)]  # fmt: skip
+        judged = check_rules(Storage(tmp_path / "out"), rules)
+        assert [one.state for one in judged] == ["violated", "violated"]
+        assert judged[0].sentence == (
+            f"{label!r}: 1 suspect ({one.headline}), and at most 0 is allowed: violated."
+        )
+    assert [one.target for one in most_striking_first(stats)][2] == 0  # circle comes last
+    clean = replace(stats, search=replace(stats.search, suspects=()))
+    alone = replace(one, shared=(), shared_targets=())
+    before = replace(stats, search=replace(stats.search, suspects=(alone,)))
+    assert suspect_changes(clean, stats) == (f"New suspect: {one.headline}.",)
+    assert suspect_changes(before, stats) == (f"New suspect: {one.headline}.",)
+    assert suspect_changes(stats, before) == (f"No longer a suspect: {one.headline}.",)
+    swapped = replace(
+        one, target=one.shared_targets[0], shared_targets=(one.target,), label=one.shared[0],
+        shared=(one.label,),
+    )  # fmt: skip
+    other = replace(stats, search=replace(stats.search, suspects=(swapped,)))
+    assert suspect_changes(stats, other) == ()
 
 
 def test_light_takes_a_slope_and_tone_a_haze_and_both_leave_the_picture():
@@ -371,6 +494,22 @@ def test_every_trait_of_an_image_given_to_itself_leaves_it_as_it_is():
         spot = replace(trait, region=spot_at((3, 20)))  # each donor has its own
         one = spot if trait.name == SPOT_NAME else trait
         np.testing.assert_allclose(give(image, image, one), image, atol=2e-3)
+
+
+def test_a_place_is_not_given_where_the_object_of_either_image_is_unknown():
+    """All of the background would be all of the image, with the object."""
+    views = {0: Geometry().view(scene(0, 0, marked=False)), 1: Geometry().view(scene(2, 0, True))}
+    known = traits(parse_zones(DEFAULT, True), True)
+    asked = [Transplant(name, 2, "screen", 1, False) for name in ("background", "edge", "tone")]
+    half = np.zeros((RASTER, RASTER))
+    half[:, 16:] = 1
+    for shares, made in (
+        ({-1: half, 1: half}, ["background", "edge", "tone"]),
+        ({-1: half, 1: None}, ["tone"]),
+        ({-1: None, 1: half}, ["tone"]),
+    ):
+        outcomes = receive(views[0], {1: views[1]}, shares, {}, Model(knows), known, asked, 8, True)
+        assert [one.transplant.trait for one in outcomes] == made
 
 
 def test_a_part_is_given_and_the_rest_stays_and_nothing_is_taken_of_the_object():

@@ -435,4 +435,4 @@ def test_pairs_that_are_needed_are_one_sentence():
     ).findings
     pairs = [claim for claim in found.claims if claim.kind == "both needed"]
     assert len(pairs) == 3  # each two of three places, once
-    assert sum("both are needed" in line for line in found.remarks) == 1
+    assert sum("Both are needed in each" in line for line in found.remarks) == 1

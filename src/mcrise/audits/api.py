@@ -12,6 +12,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from .._util.text import duration
 from .._version import VERSION
 from ..batch.datasets import SPLIT, Example, open_dataset, sample, sample_of_each
 from ..batch.engine import (
@@ -80,8 +81,8 @@ class Cost:
 
     n_images: int  # that are left to measure
     n_done: int
-    n_calls: int  # about
-    seconds: float  # about
+    n_calls: int  # about, of what is left
+    seconds: float  # about; NaN: nothing was measured that would tell
     n_workers: int
     choice: str  # of mask_prob, in a sentence
     notes: tuple[str, ...] = ()  # on the model and the labels
@@ -89,15 +90,20 @@ class Cost:
     def lines(self) -> list[str]:
         """To print."""
         notes = [f"Note: {note}." for note in self.notes]
-        if not self.n_images:
-            return ["All images are measured: what is left is confirming, or figures and pages."]
+        if not self.n_calls:
+            return ["The audit is finished: only its figures and pages are made again."]
+        calls = f"about {self.n_calls:,} calls of the model"
         workers = f"{self.n_workers} worker{'s' if self.n_workers > 1 else ''}"
-        there = f" ({self.n_done:,} are done)" if self.n_done else ""
-        told = (
-            f"{self.n_images:,} images{there}: about {self.n_calls:,} calls of the model, "
-            f"{spoken(self.seconds)} with {workers}, if all take as long as the first."
+        took = (
+            f", about {duration(self.seconds)} with {workers}" if np.isfinite(self.seconds) else ""
         )
-        return [*notes, *([f"{self.choice}."] if self.choice else []), told]
+        what = f"{self.n_images:,} images: {calls}{took}, if all take as long as the first"
+        if self.n_done:
+            what = f"{self.n_images:,} of {self.n_images + self.n_done:,} images are left: {calls}"
+            what += f"{took}. What was done before is not counted"
+        if not self.n_images:
+            what = f"All {self.n_done:,} images are measured. What is left takes {calls}{took}"
+        return [*notes, *([f"{self.choice}."] if self.choice else []), f"{what}."]
 
 
 @dataclass(frozen=True)
@@ -150,25 +156,28 @@ class PreparedAudit:
             slow = took and took[-1] > SLOW
             if not n_left or slow or len(audit.done) - n_done >= enough:
                 break
-        each = audit.n_masks or self.n_masks
-        calls = each + OWN_TRIALS + self.shared_calls() / len(audit.examples)
-        of_image = float(np.median(took[n_workers:] or took)) if took else float("nan")
+        each = (audit.n_masks or self.n_masks) + OWN_TRIALS
+        n_calls = 0 if audit.complete else n_left * each + self.shared_calls()
+        of_image = float(np.median(took[n_workers:] or took)) if took and n_left else float("nan")
         return Cost(
             n_images=n_left,
             n_done=n_done,
-            n_calls=round(n_left * calls),
-            seconds=n_left * of_image / n_workers * calls / (each + OWN_TRIALS),
+            n_calls=round(n_calls),
+            seconds=of_image / each * n_calls / n_workers,
             n_workers=n_workers,
             choice=self.choice,
             notes=self.notes,
         )
 
     def shared_calls(self) -> float:
-        """What is tried when all images are measured: in classes that have images enough."""
+        """What is left to try when all images are measured: in classes that have enough."""
         sizes = Counter(self.audit.truths).values()
+        audit = self.audit
         confirming = CLASS_TRIALS * sum(n for n in sizes if n >= FEWEST)
+        confirming -= CLASS_TRIALS * len(audit.confirmed)
         giving = TRANSPLANTS * sum(n >= 2 * FEWEST_DONORS for n in sizes) if len(sizes) > 1 else 0
-        return confirming + giving
+        given = len(audit.outcomes()) if giving else 0
+        return max(confirming, 0) + max(giving - given, 0)
 
 
 def audit(
@@ -358,17 +367,3 @@ def digest_of(examples: Sequence[Example]) -> str:
         mask = one.mask and os.path.basename(one.mask)
         content.update(repr((one.name, one.label, one.group, one.box, mask)).encode())
     return content.hexdigest()[:16]
-
-
-# ---- what it costs
-
-
-def spoken(seconds: float) -> str:
-    if not np.isfinite(seconds):
-        return "nobody can tell how long"
-    if seconds < 90:
-        whole = max(round(seconds), 1)
-        return f"about {whole} second{'s' * (whole > 1)}"
-    if seconds < 5400:
-        return f"about {round(seconds / 60)} minutes"
-    return f"about {seconds / 3600:.1f} hours"

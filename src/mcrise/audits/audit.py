@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..batch.datasets import Example
-from ..batch.engine import Batch
+from ..batch.engine import Batch, Stage
 from ..batch.folder import FolderLock, damaged, json_line, write
 from ..batch.storage import Row, Storage, in_parts, parquet, read_all
 from ..batch.tasks import Failure
@@ -38,6 +38,13 @@ from .transplants import (
 )
 
 TRANSPLANTED = ("screen", "refine", "give", "locate")  # stages, and pieces of their names
+STAGES = {  # what is shown of them
+    "confirm": "confirming findings of classes",
+    "screen": "transplants, first look",
+    "refine": "transplants, closer look",
+    "give": "transplants, on other images",
+    "locate": "transplants, where it is",
+}
 MEASURED, FAILED, CONFIRMED = ".npz", ".failed.json", ".confirmed.json"  # kinds of pieces
 
 
@@ -74,6 +81,7 @@ class Audit(Batch[Task]):
             measured = set(range(len(examples))) - failed
         self.resume(measured | failed, failed - measured)
         self.now = "measure"  # the stage of the work
+        self.n_planned = 0  # images that it is about
         self.lost = False  # whether an image could not be repainted
         self.n_masks: int | None = None  # of the image measured last
 
@@ -82,12 +90,11 @@ class Audit(Batch[Task]):
         return self.finished
 
     @property
-    def stage(self) -> tuple[int, str]:
+    def stage(self) -> Stage:
         if self.now == "measure":
-            return len(self.done), "images"
-        if self.now == "confirm":
-            return len(self.confirmed), "findings of classes, confirmed in"
-        return len(self.pieces(f".{self.now}.json")), f"transplants ({self.now}), images"
+            return super().stage
+        done = self.confirmed if self.now == "confirm" else self.pieces(f".{self.now}.json")
+        return Stage(STAGES[self.now], len(done), max(self.n_planned, len(done)))
 
     # ---- tasks
 
@@ -104,7 +111,9 @@ class Audit(Batch[Task]):
             corners = (spot_of(maps) for maps in class_data.maps)
             spots |= zip(class_data.image.tolist(), corners, strict=True)
             regions = regions_to_try(class_data, self.info, self.info.seed)
-            for image in sorted({one.image for one in regions} - self.confirmed):
+            own_images = {one.image for one in regions}
+            self.n_planned += len(own_images)
+            for image in sorted(own_images - self.confirmed):
                 own = {one.key: one for one in regions if one.image == image}
                 yield self.task(image, confirmations=tuple(own.values()))
         yield None
@@ -136,7 +145,7 @@ class Audit(Batch[Task]):
             planned: dict[int, list[Transplant]] = {}
             for image, one in plan(self.outcomes()):
                 planned.setdefault(image, []).append(one)
-            done = self.pieces(f".{self.now}.json")
+            done, self.n_planned = self.pieces(f".{self.now}.json"), len(planned)
             for image, some in sorted(planned.items()):
                 if image not in done:
                     donors = {one.donor: self.examples[one.donor] for one in some}

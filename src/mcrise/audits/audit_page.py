@@ -68,7 +68,7 @@ class Class:
     maps: Maps | None
     examples: list[Row]
     wrong: list[Row]
-    unlike: list[Row]  # of `figures.outliers`, in its order
+    unlike: list[Row]  # of `stats.outliers`, in its order
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def shown_suspects(
     rows = [row for row in read_outcomes(folder) if row["role"] == "locate"] if suspects else []
     found = []
     for one, lines in zip(suspects, first.suspects, strict=True):
-        some = [row for row in rows_of(one, rows) if row["predicted"] == one.target][:MOST_PAIRS]
+        some = [row for row in rows_of(one, rows) if row["predicted"] in one.targets][:MOST_PAIRS]
         names = [name for row in some for name in (row["donor"], row["image"])]
         pictures = read_thumbnails(folder, names)
         found.append(
@@ -196,7 +196,7 @@ def shown_suspects(
                         "receiver": data_url(pictures.get(row["image"], b""), "webp"),
                         "picture": data_url(row["picture"] or b"", "webp"),
                         "link": link(row["image"]),
-                        "score": f"{row['score']:.2f}",
+                        "taken_for": info.label(row["predicted"]),
                         "outline": border(
                             np.unpackbits(
                                 np.frombuffer(row["region"], np.uint8), count=info.raster**2
@@ -216,7 +216,7 @@ def shown_suspects(
 def pale_words(stats: AuditStats) -> str:
     """What is drawn faintly: what findings have to exceed."""
     if stats.threshold > 0:  # not NaN
-        return f"Pale areas (|z| below {stats.threshold:.1f}) could be chance."
+        return "Pale areas could be chance."
     return "All areas are pale: no class has enough images to rule out chance."
 
 
@@ -291,7 +291,7 @@ def section(
         "stats": stats,
         "anchor": anchor(stats),
         "whole": stats.target == ALL,
-        "suspect": any(suspect.target == stats.target for suspect in suspects),
+        "suspect": any(stats.target in suspect.targets for suspect in suspects),
         "lines": [] if stats.target == ALL else class_sentences(stats, audit, info),
         "dots": dots(stats),
         "outline": border(regions[0]) if regions else "",

@@ -1,4 +1,4 @@
-"""Outer: what lies outside of the object, painted over as a whole.
+"""Background: what lies outside of the object, painted over as a whole.
 
 A shortcut in the background is in all of it, so that no part matters while the rest stays, and maps
 of parts say little. So all of it is painted: the background where the collection says where objects
@@ -9,12 +9,10 @@ colors matter or what it shows.
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._util.array_eq import ArrayEq
-from .._util.validation import text
 from ..colors import BASICS, basic_colors
 from ..interpretation.claims import sentence_case
 from .class_data import AuditInfo, BoolArray, ClassData, FloatArray, IntArray
@@ -37,17 +35,6 @@ class BackgroundEffect(ArrayEq):
     change: dict[str, Estimate]  # of the score
     flipped: dict[str, Estimate]  # share of decisions changed
     flip_rate: Estimate | None  # share of decisions that one fill or another changes
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "BackgroundEffect":
-        tables = {
-            name: {
-                text(fill): Estimate.from_json(estimate) for fill, estimate in data[name].items()
-            }
-            for name in ("change", "flipped")
-        }
-        flip_rate = Estimate.from_json(data["flip_rate"]) if data["flip_rate"] else None
-        return cls(text(data["zone"]), **tables, flip_rate=flip_rate)
 
     @property
     def worst(self) -> str:
@@ -198,5 +185,8 @@ def background_sentence(finding: ClassFinding, info: AuditInfo) -> str:
     if control:
         told += f". Painted in {OWN} it changes by {control.value:+.2g}: "
         kept = abs(control.value) < 0.5 * abs(change.value)
-        told += "its color matters" if kept else "what it shows matters, not its color alone"
+        told += (
+            "only a change of its color matters" if kept
+            else "what it shows matters, not its color alone"
+        )  # fmt: skip
     return f"{told}."

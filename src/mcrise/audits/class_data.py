@@ -19,6 +19,13 @@ from ..models.scores import UNITS
 
 RASTER = 32  # rows and columns: relative places, on which maps of pictures of any size compare
 
+# In which light each image is asked about besides its own, in words.
+LIGHTS = {
+    "gray": "in gray",
+    "hue120": "with hues turned by 120 degrees",
+    "hue240": "with hues turned by 240 degrees",
+}
+
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.floating[Any]]

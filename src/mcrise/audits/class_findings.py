@@ -12,20 +12,16 @@ Whether it holds when it is painted by itself, the attempts tell.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._util.array_eq import ArrayEq
-from .._util.validation import number as float_of
-from .._util.validation import text
 from ..colors import BASICS, basic_colors
 from ..interpretation.claims import join, sentence_case
 from ..interpretation.regions import MINOR, find_regions, place_of
 from .class_data import AuditInfo, BoolArray, ClassData, FloatArray, IntArray
-from .figures_json import region_of
-from .stats import FLOATS, Estimate, bonferroni, count, largest_by_flips, mean, z_maps
+from .stats import Estimate, bonferroni, largest_by_flips, mean, z_maps
 
 FEWEST = 12  # images, or groups of them: with fewer, flipping signs can tell nothing
 LARGEST = 0.1  # of the image: a region that is larger fits nowhere else as a control
@@ -75,25 +71,9 @@ class ClassFinding(ArrayEq):
         """What findings are ordered by: what painting it by itself does, where that was tried."""
         return abs((self.change or self.effect).value)
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "ClassFinding":
-        stats = {
-            name: Estimate.from_json(data[name]) if data[name] else None
-            for name in ("effect", "change", "control", "flipped")
-        }
-        arrays = {
-            "region": region_of(data["region"]),
-            "effects": tuple(map(Estimate.from_json, data["effects"])),
-            "fills": tuple(map(count, data["fills"])),
-            "painted": tuple(map(count, data["painted"])),
-        }
-        texts = {name: text(data[name]) for name in ("place", "own", "sentence")}
-        numbers = {name: float_of(data[name], *FLOATS) for name in ("peak", "own_share")}
-        z = None if data["z"] is None else float_of(data["z"], *FLOATS)
-        if data["verdict"] not in VERDICTS:
-            raise ValueError(f"the verdict {data['verdict']!r:.60}")
-        wholes = {"target": count(data["target"]), "fill": count(data["fill"])}
-        return cls(**{**data, **stats, **arrays, **texts, **numbers, **wholes, "z": z})
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"the verdict {self.verdict!r:.60}")
 
 
 # ---- finding
@@ -225,25 +205,25 @@ def finding_sentence(finding: ClassFinding, info: AuditInfo) -> str:
     opposed = moving(finding.effects, finding.fill, -finding.sign)
     but = f", {names(info, opposed)} {'lowers' if finding.sign > 0 else 'raises'} it"
     return (
-        f"{sentence_case(finding.place)} ({share_:.0f}% of the image{own}): under masks painting "
-        f"it {names(info, finding.fills)} {verb} {label} by {size(finding.effect)} "
+        f"{sentence_case(finding.place)} ({share_:.0f}% of the image{own}): under random masks, "
+        f"painting it {names(info, finding.fills)} {verb} {label} by {size(finding.effect)} "
         f"({finding.effect.n} images){but * bool(opposed)}. {trial_sentence(finding, info)}"
     )
 
 
 def trial_sentence(finding: ClassFinding, info: AuditInfo) -> str:
     if finding.verdict == "under masks only":
-        return "Painted by itself it could not be told from the same patch elsewhere."
+        return "Painted alone, it does not do significantly more than the same patch elsewhere."
     if finding.change is None:
         return f"{sentence_case(finding.verdict)}."
     change, flipped = finding.change, finding.flipped
     painted, moved = names(info, finding.painted), "rises" if change.value > 0 else "falls"
     told = (
-        f"{sentence_case(finding.verdict)}: painted {painted} where the other half of the images "
-        f"shows it ({change.n} images), the score {moved} by {size(change)}"
+        f"{sentence_case(finding.verdict)}: painted {painted} in images that it was not found on "
+        f"({change.n} images), the score {moved} by {size(change)}"
     )
     if finding.control:
-        told += f", with the same patch elsewhere by at most {signed(finding.control, change)}"
+        told += f", with the same patch elsewhere by {signed(finding.control, change)} at most"
     if flipped:
         told += f"; {100 * flipped.value:.0f}% of decisions change"
     return f"{told}."

@@ -1,13 +1,13 @@
-"""Figures: what an audit comes to, per class and over all, each number with its interval.
+"""Statistics of classes: what an audit comes to, per class and over all, with intervals.
 
-They are made of `Looks`, one class at a time, so memory is that of one class and a few numbers an
-image. Only what counts as a finding is known last: chance is that of all classes together.
+They are made of `ClassData`, one class at a time, so memory is that of one class and a few numbers
+per image. Only what counts as a finding is known last: chance is that of all classes together.
 """
 
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.array_eq import ArrayEq
-from .._util.validation import number, text, whole
 from ..batch.storage import Storage
 from .background import BackgroundEffect, background_effect, background_finding, background_sentence
 from .class_data import AuditInfo, BoolArray, ClassData, FloatArray, IntArray
@@ -28,13 +27,12 @@ from .class_findings import (
     too_few,
 )
 from .confirmation import ConfirmationAnswers, ConfirmationTask, judge, tries
-from .figures_json import array_of, region_of, reporting_damage, to_jsonable, unfinished_error
+from .figures_json import from_jsonable, reporting_damage, to_jsonable, unfinished_error
 from .outliers import Outlier, find_unlike
 from .stats import (
     Estimate,
     bonferroni,
     by_group,
-    count,
     mean,
     mean_maps,
     ratio,
@@ -79,39 +77,6 @@ class ClassStats(ArrayEq):
     mistakes: dict[str, int]  # "wrong", of them "corrected" by a repaint, and these by kind
     too_few: str | None  # a sentence
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "ClassStats":
-        made: dict[str, Any] = {
-            name: Estimate.from_json(data[name]) if data[name] else None
-            for name in (
-                "accuracy",
-                "accuracy_gray",
-                "accuracy_hue120",
-                "accuracy_hue240",
-                "color_share",
-            )
-        }
-        made |= {name: array_of(data[name]) for name in ("mean", "error")}
-        made["beyond"] = data["beyond"] and np.stack([region_of(one) for one in data["beyond"]])
-        made["zones"] = table_of(data["zones"])
-        for name in ("zone_effect", "color_area_effect"):
-            made[name] = {key: table_of(row) for key, row in data[name].items()}
-        given = data["background"]
-        made["background"] = BackgroundEffect.from_json(given) if given else None
-        for name in ("findings", "under_masks"):
-            made[name] = tuple(map(ClassFinding.from_json, data[name]))
-        made["outliers"] = tuple(map(Outlier.from_json, data["outliers"]))
-        made["mistakes"] = {text(kind): count(n) for kind, n in data["mistakes"].items()}
-        made |= {name: count(data[name]) for name in ("n", "n_groups")}
-        made["label"] = text(data["label"])
-        made["target"] = whole(data["target"], ALL, 10**9)
-        made["too_few"] = data["too_few"] and text(data["too_few"])
-        return cls(**{**data, **made})
-
-
-def table_of(row: Mapping[str, Any]) -> dict[str, Estimate]:
-    return {text(key): Estimate.from_json(estimate) for key, estimate in row.items()}
-
 
 @dataclass(frozen=True, eq=False)
 class AuditStats(ArrayEq):
@@ -127,12 +92,11 @@ class AuditStats(ArrayEq):
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "AuditStats":
-        limit = math.nan if data["threshold"] is None else number(data["threshold"])
-        classes = tuple(map(ClassStats.from_json, data["classes"]))
-        if not classes or len({one.target for one in classes}) < len(classes):
-            raise ValueError(f"it has {len(classes)} classes, but each once and one at least")
-        search = data["search"] and SuspectSearch.from_json(data["search"])
-        return cls(classes, ClassStats.from_json(data["overall"]), limit, search)
+        found: AuditStats = from_jsonable(cls, data)
+        n = len(found.classes)
+        if not n or len({one.target for one in found.classes}) < n:
+            raise ValueError(f"it has {n} classes, but each once and one at least")
+        return found
 
 
 def write_stats(folder: Storage, stats: AuditStats) -> None:
@@ -310,7 +274,7 @@ def color_share(
 ) -> Estimate | None:
     """How much of what images (n,) depend on is color, and not only something being painted.
 
-    Of energies by `looking.energies`. None: there is but one fill, or nothing above noise.
+    Of energies by `measure.energies`. None: there is but one fill, or nothing above noise.
     """
     return ratio(color, presence + color, group, SHARE) if n_fills > 1 else None
 

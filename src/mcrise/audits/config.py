@@ -16,7 +16,7 @@ from ..config import FIRST_TRY, RunConfig
 from ..errors import InputError, McriseError, ModelError
 from ..explanation import Explanation
 from ..images import View
-from ..mask_prob import settle, standing
+from ..mask_prob import say, settle, share_unchanged
 from ..model_calls import buffer_of, chunk_scores
 from ..models.model import Model
 from ..sampling import begin
@@ -69,9 +69,14 @@ class AuditConfig(BatchConfig):
         return replace(self.run, seed=seed, target=target)
 
     @property
+    def has_objects(self) -> bool:
+        """Whether the collection says where objects are."""
+        return any(zone.needs_object for zone in self.zones)
+
+    @property
     def traits(self) -> list[Trait]:
         """What images of other classes are given."""
-        return traits(self.zones, any(zone.needs_object for zone in self.zones))
+        return traits(self.zones, self.has_objects)
 
     def worker(self, model: Model) -> "AuditWorker":
         return AuditWorker(model, self)
@@ -127,7 +132,7 @@ class AuditWorker(Worker):
         assert size != "auto"  # an AuditConfig refuses it
         return receive(
             view, views, objects, dict(task.spots), self.model, self.config.traits,
-            task.transplants, size,
+            task.transplants, size, self.config.has_objects,
         )  # fmt: skip
 
 
@@ -138,7 +143,7 @@ Pilots = Sequence[tuple[Example, int | None]]
 
 
 def choose_mask_prob(model: Model, config: AuditConfig, pilots: Pilots) -> tuple[float, str]:
-    """Choose by the pilot's rule, with the mean over a few images; and why, in a sentence."""
+    """Choose by the rule of a single run, by the mean over a few images; and why."""
     if config.run.mask_prob != "auto":
         return config.run.mask_prob, ""
     explanations = [
@@ -149,24 +154,19 @@ def choose_mask_prob(model: Model, config: AuditConfig, pilots: Pilots) -> tuple
     def share_left(mask_prob: float) -> float:
         shares = []
         for explanation, target in explanations:
-            level, height, decides = standing(explanation.untouched, explanation.kind, target)
             scores = explanation.scores[0]
             if mask_prob != explanation.plan.mask_prob:
                 painted = replace(explanation, plan=replace(explanation.plan, mask_prob=mask_prob))
                 scores = first_chunk(model, painted)
-            column = scores[:, decides].astype(np.float64)
-            shares.append((float(column.mean()) - level) / height)
+            shares.append(share_unchanged(scores, explanation.untouched, explanation.kind, target))
         return float(np.mean(shares))
 
     if not explanations:
         return FIRST_TRY, ""  # what is wrong with them is told when their turn comes
     best, left = settle(share_left)
-    told = [f"{share:.2f} at {tried:g}" for tried, share in left.items() if tried != best]
-    others = f" ({', '.join(told)})" if told else ""
-    return best, (
-        f"mask_prob {best:g} for all images: on {len(explanations)} of them scores keep "
-        f"{left[best]:.2f} on average under masks{others}"
-    )
+    n = len(explanations)
+    over = f"over {n} images the score then changes by" if n > 1 else "the score then changes by"
+    return best, say(best, left, over)
 
 
 def begun(

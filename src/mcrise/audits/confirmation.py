@@ -1,4 +1,4 @@
-"""Attempts: what is painted to see whether a finding of a class holds, and what came of it.
+"""Confirmation: what is painted to see whether a finding of a class holds, and what came of it.
 
 Two-fold cross-fitting. A region is found again on each half of the images. Painted there, it has to
 do more than the same patch elsewhere; else it is seen under masks only and is no finding. Whether

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..batch.storage import Storage
 from ..errors import InputError
 from ..interpretation.claims import join
 from ..maps import Maps
-from .class_data import AuditInfo, BoolArray, ClassData, FloatArray, class_maps
+from .class_data import LIGHTS, AuditInfo, BoolArray, ClassData, FloatArray, class_maps
 from .class_findings import (
     Candidate,
     ClassFinding,
@@ -32,6 +33,7 @@ from .confirmation import SAME
 from .figures_json import reporting_damage, to_jsonable, unfinished_error
 from .paired_stats import Change, accuracy, flips_change, mean_change, rate, share_change
 from .stats import bonferroni, mean_maps, threshold, z_maps
+from .suspects import Suspect
 from .tables import NOTE, class_numbers, read_asked, read_class
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ class Difference(ArrayEq):
     def lines(self, info: AuditInfo) -> list[str]:
         """To print."""
         whole = self.overall
-        left = f" ({whole.n_left_out:,} more are decided otherwise and left out)"
+        left = f" ({whole.n_left_out:,} more are predicted differently now and left out)"
         out = [
             f"From {self.before} to {self.after}, {whole.n:,} images, each with itself"
             f"{left * bool(whole.n_left_out)}:"
@@ -100,13 +102,13 @@ class Difference(ArrayEq):
             out.append(f"- and {len(told) - MOST_TOLD} more.")
         few = sum(one.too_few is not None for one in self.classes)
         if few == len(self.classes):
-            out.append("- No class has images enough to tell where the score moves otherwise.")
+            out.append("- No class has enough images to tell where effects changed.")
         elif not told:
             but = f" ({few} more had too few images)" if few else ""
             n = len(self.classes) - few
             out.append(
-                f"- No place and color moves the score otherwise than before, in {n} "
-                f"class{'es' * (n > 1)}{but}."
+                f"- No place and color moves the score significantly more or less than before, in "
+                f"{n} class{'es' * (n > 1)}{but}."
             )
         stats = [*self.sure_changes()]
         out += [f"- {line}" for line in stats[:MOST_TOLD]]
@@ -144,21 +146,33 @@ class Difference(ArrayEq):
 
 
 def suspect_changes(before: AuditStats, after: AuditStats) -> tuple[str, ...]:
-    """Suspects that are new or gone, the strongest first; a trait may have another name now."""
-    old, new = ({} if one.search is None else {s.target: s for s in one.search.suspects}
-                for one in (before, after))  # fmt: skip
-    ranked = sorted({**old, **new}.values(), key=lambda one: -one.strength)
-    came = [f"New suspect: {one.headline}." for one in ranked if one.target not in old]
-    gone = [f"No longer a suspect: {one.headline}." for one in ranked if one.target not in new]
+    """Suspects that are new or gone, the strongest first.
+
+    The same trait may have another name now. Of classes that share one, all are named.
+    """
+    old, new = (() if one.search is None else one.search.suspects for one in (before, after))
+    new = tuple(sorted(new, key=lambda one: -one.strength))
+    came = [f"New suspect: {one.headline}." for one in new if is_new(one, old)]
+    gone = [
+        f"No longer a suspect: {one.headline}."
+        for one in sorted(old, key=lambda one: -one.strength)
+        if is_new(one, new)
+    ]
     return (*came, *gone)
+
+
+def is_new(one: Suspect, others: Sequence[Suspect]) -> bool:
+    """Whether a class of a suspect follows nothing of its kind (a part, or the look) in others."""
+    return any(
+        all(target not in other.targets or one.is_part != other.is_part for other in others)
+        for target in one.targets
+    )
 
 
 NAMES = {
     "accuracy": "right",
-    "accuracy_gray": "decided as its class in gray",
-    "accuracy_hue120": "decided as its class with hues turned by 120 degrees",
-    "accuracy_hue240": "decided as its class with hues turned by 240 degrees",
-    "background_flip_rate": "decisions that painting the whole background changes in some color",
+    **{f"accuracy_{light}": f"decided as its class {how}" for light, how in LIGHTS.items()},
+    "background_flip_rate": "decisions that change when the whole background is painted",
 }
 
 
@@ -181,7 +195,7 @@ def finding_sentence(finding: ClassFinding, label: str, info: AuditInfo) -> str:
     return (
         f"{label!r}, {finding.place} ({100 * finding.region.mean():.0f}% of the image): painted "
         f"{names(info, finding.fills)} the score is {abs(effect.value):.2g} {way} than before "
-        f"under masks [{effect.low:+.2g}, {effect.high:+.2g}] ({effect.n} images)."
+        f"under random masks [{effect.low:+.2g}, {effect.high:+.2g}] ({effect.n} images)."
     )
 
 
@@ -242,8 +256,7 @@ def compared(before: Storage, after: Storage) -> Difference:
         for one, z in zip(made, tested, strict=True)
     ]
     overall = change_of(joined(numbers[0]), joined(numbers[1]), info, "all classes")
-    n_there = sum(len(read_class(before, target)) for target in class_numbers(before))
-    overall = replace(overall, n_left_out=n_there - overall.n)
+    overall = replace(overall, n_left_out=stats[0].overall.n - overall.n)
     old, new = (read_asked(folder).title for folder in (before, after))
     return Difference(tuple(made), overall, limit, old, new, suspect_changes(*stats))
 
@@ -299,7 +312,7 @@ def paired(one: ClassData, other: ClassData) -> tuple[ClassData, ClassData] | No
         if (apart > APART).any():
             raise InputError(
                 f"{first.names[int(apart.argmax())]} is not the same picture in both audits, or is "
-                "cut otherwise by one of the models: compare models on the same images."
+                "cropped differently by one of the models: compare models on the same images."
             )
     return first, second
 
@@ -310,9 +323,7 @@ def change_of(one: ClassData, other: ClassData, info: AuditInfo, label: str) -> 
     wholes = one.presence_energy + one.color_energy, other.presence_energy + other.color_energy
     rates = {
         "accuracy": accuracy(one, other),
-        "accuracy_gray": rate(one, other, lambda class_data: class_data.gray),
-        "accuracy_hue120": rate(one, other, lambda class_data: class_data.hue120),
-        "accuracy_hue240": rate(one, other, lambda class_data: class_data.hue240),
+        **{f"accuracy_{light}": rate(one, other, attrgetter(light)) for light in LIGHTS},
         "background_flip_rate": flips_change(one, other),
     }
     zones = {

@@ -4,21 +4,25 @@ What is read again may have come from anybody: it is checked here, and where it 
 """
 
 import base64
+import builtins
 import json
 import math
+import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.validation import whole
+from .._util.validation import number, text, whole
 from ..batch.storage import Storage
 from ..errors import InputError, McriseError
 
 NOT, IS = ".", "#"
+FLOATS = (-1e300, 1e300)
 DONE = "done.json"  # there are tables of all images
 
 
@@ -75,12 +79,45 @@ def to_jsonable(value: Any) -> Any:
     return value
 
 
-def array_of(data: dict[str, Any]) -> NDArray[np.float32]:
-    """A packed map again."""
+def from_jsonable(kind: Any, value: Any) -> Any:
+    """What `to_jsonable` was given, by its type; fields that an older file lacks keep defaults."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = hints_of(kind)
+        given = {one.name for one in fields(kind)} & {*value}
+        return kind(**{name: from_jsonable(hints[name], value[name]) for name in given})
+    args = get_args(kind)
+    match get_origin(kind) or kind:
+        case types.UnionType:
+            return None if value is None else from_jsonable(args[0], value)
+        case builtins.float:
+            return math.nan if value is None else number(value, *FLOATS)
+        case builtins.int:
+            return whole(value, -1, 10**12)
+        case builtins.str:
+            return text(value)
+        case builtins.tuple:
+            if not isinstance(value, list):
+                raise ValueError(f"{value!r:.60} is not a list")
+            return tuple(from_jsonable(args[0], one) for one in value)
+        case builtins.dict:
+            return {text(key): from_jsonable(args[1], one) for key, one in value.items()}
+        case np.ndarray:
+            return array_of(value)
+    raise TypeError(f"{kind} is not kept in JSON")
+
+
+@lru_cache
+def hints_of(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def array_of(data: Any) -> NDArray[Any]:
+    """A packed map again, a region (R, R) or several."""
+    if isinstance(data, list):
+        return np.stack([array_of(one) if isinstance(one, list) else marks(one) for one in data])
     values = np.frombuffer(base64.b64decode(data["float32"]), "<f4")
     return values.reshape(data["shape"]).astype(np.float32)
 
 
-def region_of(rows: list[str]) -> NDArray[np.bool_]:
-    """A region (R, R) again."""
-    return np.array([[mark == IS for mark in row] for row in rows])
+def marks(row: str) -> NDArray[np.bool_]:
+    return np.array([mark == IS for mark in text(row)])

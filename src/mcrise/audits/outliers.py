@@ -1,4 +1,4 @@
-"""Unlike: the images of a class whose maps lie far from those of the others.
+"""Outliers: the images of a class whose maps lie far from those of the others.
 
 Each image is compared with the mean of all others. What counts is the distance for its noise: over
 what its own error and the usual spread in the class would make. All places of a map err alike by
@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.validation import number, text
 from ..interpretation.regions import place_of
 from ..maps import mean_square
 from .class_data import AuditInfo, ClassData
-from .stats import FLOATS, count
 
 FEWEST = 6  # images, to tell what is usual
 FAR = 3.5  # usual deviations of a distance; more is unlike
@@ -36,12 +34,6 @@ class Outlier:
     fill: int  # and the place where the difference is largest
     place: str
     sentence: str
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Outlier":
-        texts = {name: text(data[name]) for name in ("name", "place", "sentence")}
-        wholes = {name: count(data[name]) for name in ("image", "target", "fill")}
-        return cls(**{**data, **texts, **wholes, "distance": number(data["distance"], *FLOATS)})
 
 
 def find_unlike(class_data: ClassData, info: AuditInfo) -> tuple[Outlier, ...]:
@@ -97,7 +89,7 @@ def describe(
     here, there = (float(maps[fill][region].mean()) for maps in (own, others))
     name, place = class_data.names[i], place_of(region)
     sentence = (
-        f"{name}: under masks {info.fills[fill]} on {place} "
+        f"{name}: under random masks, {info.fills[fill]} on {place} "
         f"{moves(repr(info.label(class_data.target)), here, there)}, in the others of its class it "
         f"{moves('it', there, here)}."
     )

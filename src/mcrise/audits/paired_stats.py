@@ -1,4 +1,4 @@
-"""Change: a figure before and after, and by how much it changed within images."""
+"""Paired statistics: a figure before and after, and by how much it changed within images."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Judging: whether an audit shows what rules demand of it.
+"""Rule checks: whether an audit shows what rules demand of it.
 
 A rule holds if all its figures lie on the right side of the limit with their 95% intervals. It is
 violated if one lies on the wrong side even with an interval that is wide enough for all of them
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ..batch.storage import Storage
 from ..errors import InputError, McriseError
 from ..interpretation.claims import join
-from .class_data import AuditInfo
+from .class_data import LIGHTS, AuditInfo
 from .class_stats import ALL, AuditStats, ClassStats, read_stats
 from .diff import ClassChange, compare_audits, place_name
 from .paired_stats import Change
@@ -28,27 +28,21 @@ RULES = "rules.toml"  # in the folder of an audit: its first page has their verd
 State = Literal["holds", "violated", "undecided"]
 WORST: tuple[State, ...] = ("violated", "undecided", "holds")
 MOST_IMAGES = 1_000_000  # more than that would not be asked for
-SHARES = (
-    "accuracy",
-    "accuracy_gray",
-    "accuracy_hue120",
-    "accuracy_hue240",
-    "background_flip_rate",
-    "taken_for",
-)  # of images
+ACCURACIES = tuple(f"accuracy_{light}" for light in LIGHTS)
+SHARES = ("accuracy", *ACCURACIES, "background_flip_rate")  # of images
 
-NO_TRUTH, NO_SIGNAL = "is not known, since no truth is", "cannot be told from noise"
+NO_TRUTH = "is not known, since no true labels are"
+NO_SIGNAL = "is not known, since no effect is significant"
 MISSING = {  # why there may be none
     "color_share": NO_SIGNAL,
     "zone_share": NO_SIGNAL,
     "zone_effect": "is not known, since no image has that zone",
     "accuracy": NO_TRUTH,
-    "accuracy_gray": "is not known",
-    "accuracy_hue120": "is not known",
-    "accuracy_hue240": "is not known",
-    "background_flip_rate": "is not known, since nothing lies outside",
-    "suspect": "is not known, since the class has too few images to be given to others",
-    "taken_for": "is not known, since the class has too few images to be given to others",
+    **dict.fromkeys(ACCURACIES, "is not known"),
+    "background_flip_rate": "is not known, since no image has a background",
+    "suspect": "suspects were not looked for, since the model gets too few images right",
+    "taken_for": "is not known, since the model gets too few images right, or a first look that "
+    "found something was not repeated",
 }
 
 
@@ -168,6 +162,7 @@ class Row:
     estimate: Estimate | None
     missing: str  # why there is no figure, where there is none
     change: Change | None = None  # of an effect, where the figure is how much that has grown
+    count: str = ""  # in words, where the figure is a count: it has no interval
 
 
 def judge(
@@ -185,25 +180,34 @@ def rows_of(
     known = {one.target: one for one in stats.classes}
     chosen: list[tuple[str, ClassStats | None]] = []
     for name in rule.classes or tuple(known):
-        if name == ALL_IMAGES:
-            chosen.append(("all images", stats.overall))
+        if name == ALL_IMAGES and rule.measure == "taken_for":
+            chosen += [(repr(one.label), one) for one in stats.classes]
+        elif name == ALL_IMAGES:
+            whole = "all classes" if rule.measure == "suspect" else "all images"
+            chosen.append((whole, stats.overall))
         else:
             index = index_of(name, info, rule)
             chosen.append((repr(info.label(index)), known.get(index)))
     fills = [rule.fill] if rule.fill else info.fills if rule.measure == "zone_effect" else [""]
     for label, one in chosen:
         for fill in fills:
-            noun = MEASURES[rule.measure].format(zone=place_name(rule.zone or ""), fill=fill)
+            outer = stats.overall.background.zone if stats.overall.background else "background"
+            noun = MEASURES[rule.measure].format(
+                zone=place_name(rule.zone or ""), fill=fill, outer=outer
+            )
             if stats.overall.accuracy is None and rule.measure != "accuracy":
                 noun = noun.replace("decided rightly", "decided as it is in color")
             if one is None:
                 yield Row(label, noun, None, "there are no images of it")
                 continue
+            if rule.measure == "suspect":
+                yield suspect_row(label, one, stats.search)
+                continue
             estimate, verb, effect = figure_of(rule, fill, one, stats.search), "is", None
             if rule.change:
                 both = changes.get(one.target)
                 if both and both.n_left_out:
-                    label = f"all images but {both.n_left_out:,} that are decided otherwise now"
+                    label = f"all images but {both.n_left_out:,} that are predicted differently now"
                 change = changed(rule, fill, both)
                 estimate, verb = change.by if change else None, "has changed by"
                 if change and rule.measure == "zone_effect":
@@ -216,8 +220,8 @@ def rows_of(
 def figure_of(
     rule: Rule, fill: str, one: ClassStats, search: SuspectSearch | None
 ) -> Estimate | None:
-    if rule.measure in ("suspect", "taken_for"):
-        return suspicion(rule, one, search)
+    if rule.measure == "taken_for":
+        return search.taken_for.get(str(one.target)) if search else None
     if rule.measure == "zone_share":
         return one.zones.get(rule.zone or "")
     if rule.measure == "zone_effect":
@@ -228,18 +232,23 @@ def figure_of(
     return found
 
 
-def suspicion(rule: Rule, one: ClassStats, search: SuspectSearch | None) -> Estimate | None:
-    """Of a class, or of all: how many suspects there are, or the largest share taken for one."""
-    if search is None or not search.taken_for:
-        return None
-    known = search.taken_for if one.target == ALL else {str(one.target): None}
-    shares = [search.taken_for[c] for c in known if c in search.taken_for]
-    if not shares:
-        return None
-    if rule.measure == "taken_for":
-        return max(shares, key=lambda share: share.low)
-    n = sum(str(suspect.target) in known for suspect in search.suspects)
-    return Estimate(n, n, n, sum(share.n for share in shares))
+def suspect_row(label: str, one: ClassStats, search: SuspectSearch | None) -> Row:
+    """How many suspects there are in a class, or in all, and which."""
+    if search is None or not (search.taken_for or search.untested):
+        return Row(label, "", None, MISSING["suspect"])
+    tested = {*map(int, search.taken_for)} | {*search.untested}
+    known = tested if one.target == ALL else {one.target} & tested
+    if not known:
+        return Row(label, "", None, MISSING["suspect"])
+    found = [suspect for suspect in search.suspects if known & {*suspect.targets}]
+    n, n_open = len(found), len(known & {*search.untested} - {c for s in found for c in s.targets})
+    words = f"{n or 'no'} suspect{'s' * (n != 1)}"
+    if found:
+        words += f" ({'; '.join(one.headline for one in found)})"
+    if n_open:
+        words += f", but in {n_open} more a first look found something and was not repeated"
+    n_asked = sum(share.n for c, share in search.taken_for.items() if int(c) in known)
+    return Row(label, "", Estimate(n, n, n + n_open, n_asked), "", count=words)
 
 
 def changed(rule: Rule, fill: str, one: ClassChange | None) -> Change | None:
@@ -264,7 +273,7 @@ def sized(estimate: Estimate | None) -> Estimate | None:
 
 
 def change_of_size(change: Change, n_looked_at: int = 1) -> Estimate:
-    """By how much an effect has grown, whatever its sign; of so many figures, as `widened` has it.
+    """By how much an effect has grown, whatever its sign; with an interval for so many figures.
 
     Where it keeps its sign that is its change, where it flips the sum of before and after, up to a
     sign: so it lies between what change and sum make it within the intervals of both.
@@ -299,13 +308,20 @@ def verdict_of(rule: Rule, row: Row, n_rows: int) -> Verdict:
         return Verdict("undecided", row.label, f"{row.label}: {row.missing}: undecided.")
     wide = change_of_size(row.change, n_rows) if row.change else None
     state, more = decide(rule, estimate, n_rows, wide)
-    told = f"{row.label}: {row.words} {estimate.value:.3g}"
+    if row.count:
+        told = f"{row.label}: {row.count}, and {rule.allowed}: {state}."
+        return Verdict(state, row.label, told, estimate, more)
+    value, low, high = (rule.shown(x) for x in (estimate.value, estimate.low, estimate.high))
+    told = f"{row.label}: {row.words} {value}"
     hint = ""
+    asked = images(estimate.n) if rule.measure != "taken_for" else f"{estimate.n:,} trials"
     if not has_ends(estimate):
-        sides = f"({images(estimate.n)}, too few to tell how sure that is)"
+        sides = f"({asked}, too few to tell how sure that is)"
     else:
-        sides = f"(between {estimate.low:.3g} and {estimate.high:.3g} at 95%, {images(estimate.n)})"
-        hint = f": {more_words(more)}" if state == "undecided" else ""
+        sides = f"(95% interval: {low} to {high}, {asked})"
+        if state == "undecided":
+            classes = "more images of each class would tell"
+            hint = f" ({classes if rule.measure == 'taken_for' else more_words(more)})"
     return Verdict(
         state, row.label, f"{told} {sides}, and {rule.allowed}: {state}{hint}.", estimate, more
     )
@@ -321,25 +337,26 @@ def decide(
 ) -> tuple[State, int | None]:
     """The verdict on one figure of so many, and how many more images would change it.
 
-    `wide` is the figure with the interval for all of them, where it is not `widened` from its own.
+    `wide` is the figure with the interval for all of them, where that is not by `bonferroni`.
     """
     if not has_ends(estimate):
         return "undecided", None
     wide = wide or bonferroni(estimate, n_rows)
-    limits = [(1, rule.at_most), (-1, rule.at_least)]  # signed, so that more is worse
-    sides = [
-        (sign * limit, sorted((sign * estimate.low, sign * estimate.high)),
-         sorted((sign * wide.low, sign * wide.high)), sign * estimate.value)
-        for sign, limit in limits if limit is not None
-    ]  # fmt: skip
-    if any(wide_low > limit for limit, _, (wide_low, _), _ in sides):
-        return "violated", None
-    if all(high <= limit for limit, (_, high), _, _ in sides):
-        return "holds", None
+    state = state_of(rule, estimate, wide)
+    if state != "undecided":
+        return state, None
+    if rule.measure == "taken_for":
+        return "undecided", None  # trials are not images: more of them are not asked
     if rule.measure in SHARES and not rule.change:
         return "undecided", more_for_share(rule, estimate, n_rows)
+    limits = [(1, rule.at_most), (-1, rule.at_least)]  # signed, so that more is worse
+    sides = [
+        (sign * limit, max(sign * estimate.low, sign * estimate.high),
+         min(sign * wide.low, sign * wide.high), sign * estimate.value)
+        for sign, limit in limits if limit is not None
+    ]  # fmt: skip
     needed = 0.0
-    for limit, (_, high), (wide_low, _), value in sides:
+    for limit, high, wide_low, value in sides:
         if high > limit:
             # An interval is as wide as one over the root of the images.
             reach = high - value if value <= limit else value - wide_low
@@ -357,7 +374,7 @@ def more_for_share(rule: Rule, estimate: Estimate, n_rows: int) -> int | None:
         more = n / estimate.n
         low, high = share_ends(estimate.value, more * size)
         then = Estimate(estimate.value, low, high, n, round(more * estimate.n_groups))
-        if decided(rule, then, n_rows):
+        if state_of(rule, then, bonferroni(then, n_rows)) != "undecided":
             return rounded(n - estimate.n)
     return None
 
@@ -372,13 +389,13 @@ def n_alone(estimate: Estimate) -> int:
     return max(bisect(range(1, estimate.n + 1), estimate.low - estimate.high, key=narrow), 1)
 
 
-def decided(rule: Rule, estimate: Estimate, n_rows: int) -> bool:
-    """Whether a rule holds or is violated, by one figure of so many."""
-    wide = bonferroni(estimate, n_rows)
-    over = rule.at_most is not None and wide.low > rule.at_most
-    under = rule.at_least is not None and wide.high < rule.at_least
-    most_held = rule.at_most is None or estimate.high <= rule.at_most
-    return over or under or (most_held and (rule.at_least is None or estimate.low >= rule.at_least))
+def state_of(rule: Rule, estimate: Estimate, wide: Estimate) -> State:
+    """The verdict on a figure, by its interval and by the one that allows for all figures."""
+    most = math.inf if rule.at_most is None else rule.at_most
+    least = -math.inf if rule.at_least is None else rule.at_least
+    if wide.low > most or wide.high < least:
+        return "violated"
+    return "holds" if least <= estimate.low and estimate.high <= most else "undecided"
 
 
 def rounded(n: float) -> int:

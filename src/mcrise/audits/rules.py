@@ -27,7 +27,7 @@ from msgspec import Meta
 from .._util.validation import toml
 from ..errors import InputError
 from ..interpretation.claims import join
-from .class_data import AuditInfo
+from .class_data import LIGHTS, AuditInfo
 from .class_stats import AuditStats
 
 ALL_IMAGES = "all"
@@ -37,12 +37,11 @@ MEASURES = {  # what they are called in a sentence
     "zone_share": "the share of the effect in {zone}",
     "zone_effect": "the change of the score by {fill} under masks, on average over {zone},",
     "accuracy": "the share decided rightly",
-    "accuracy_gray": "the share decided rightly in gray",
-    "accuracy_hue120": "the share decided rightly with hues turned by 120 degrees",
-    "accuracy_hue240": "the share decided rightly with hues turned by 240 degrees",
-    "background_flip_rate": "the share of decisions that painting all of what lies outside changes",
-    "suspect": "the number of suspects",
-    "taken_for": "the share of other images that its strongest trait turns into it",
+    **{f"accuracy_{light}": f"the share decided rightly {how}" for light, how in LIGHTS.items()},
+    "background_flip_rate": "the share of decisions that change when the whole {outer} is painted",
+    "suspect": "whether it is a suspect",
+    "taken_for": "the share of images of other classes that become it when they are given its "
+    "strongest trait, beyond those that other donors turn,",
 }
 
 
@@ -65,9 +64,19 @@ class Rule:
         return self.name or f"rule {self.number}"
 
     @property
+    def in_percent(self) -> bool:
+        """Whether its figure is a share of images, which is shown in percent."""
+        shares = ("accuracy", "background_flip_rate", "taken_for")
+        return self.measure.startswith(shares) and not self.change
+
+    def shown(self, value: float, digits: str = ".3g") -> str:
+        """A figure of the rule, in its unit."""
+        return f"{100 * value:{digits}}%" if self.in_percent else f"{value:{digits}}"
+
+    @property
     def allowed(self) -> str:
         sides = [
-            f"at {side} {limit:g} is {verb}"
+            f"at {side} {self.shown(limit, 'g')} is {verb}"
             for side, limit, verb in (
                 ("most", self.at_most, "allowed"), ("least", self.at_least, "required")
             )
@@ -150,7 +159,7 @@ measure = "suspect"
 at_most = 0
 
 [[rule]]
-name = "nothing of a class turns half of the other images into it"
+name = "no trait of a class turns half of the images of other classes into it"
 measure = "taken_for"
 at_most = 0.5
 """

@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.validation import number, whole
 from .class_data import BoolArray, FloatArray, IntArray
 
 FloatPair = tuple[float, float]
 CONFIDENCE = 0.95
 ALL_ALIKE = 4  # pairs without a miss count as so many times the fewest that they may be
-FLOATS = (-1e300, 1e300)
 N_FLIPS = 1000
 FLIPS_AT_ONCE = 50
 RAREST = 1e-197  # a chance, whose z is 30: a float has none much smaller
@@ -42,17 +40,6 @@ class Estimate:
     @property
     def excludes_zero(self) -> bool:
         return self.low > 0 or self.high < 0
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Estimate":
-        ends = [data[name] for name in ("value", "low", "high")]
-        value, low, high = (math.nan if end is None else number(end, *FLOATS) for end in ends)
-        return cls(value, low, high, count(data["n"]), count(data["n_groups"]))
-
-
-def count(value: Any) -> int:
-    """How many there are, as a file says it."""
-    return whole(value, 0, 10**12)
 
 
 # ---- means, ratios and shares

@@ -1,4 +1,4 @@
-"""Sentences: an audit in words. The verdict and the suspects are what a release meeting needs.
+"""Summary: an audit in words. The verdict and the suspects are what a release meeting needs.
 
 Each says a number, its 95% interval and how many images are behind it, and stays true where there
 is nothing to say: no truths, one class, no findings.
@@ -19,6 +19,7 @@ from .suspects import Suspect, SuspectSearch, sentences
 from .zones import OUTER
 
 MOST_NAMED = 3  # classes in a sentence, suspects on the first page
+WELL_TRIED = 0.5  # of the pairs: fewer say little of places
 MOST_WORDS = 150  # before the table of classes
 OUTSIDE = {"background": "outside of the object", "rim": "in the rim of the image"}
 
@@ -111,22 +112,35 @@ def verdict(search: SuspectSearch) -> str:
             f"{n} suspect{'s' * (n > 1)}: {'; '.join(first)}{more}. {enough} enough to turn images "
             "of other classes into that class."
         )
+    each = "each of " * (search.n_classes > 1)
+    found = (
+        f"A trait that turns {100 * search.sees:.0f}% of them into its class would have been found"
+    )
+    if 0 <= search.n_sure < search.n_classes:
+        found += f" (in {search.n_sure} of these classes; the others have too few images)"
+    if search.n_sure == 0:
+        found = "There are too few images to be sure that a trait would have been found"
     return (
-        f"No suspect found: {search.n_traits} traits of each of {classes(search.n_classes)} were "
-        "given to images of other classes. A trait that takes over "
-        f"{100 * search.sees:.0f}% of them would have been seen."
+        f"No suspect found: {search.n_traits} traits (surroundings, tone, colors, texture and so "
+        f"on) of {each}{classes(search.n_classes)} were given to images of other classes. {found}."
     )
 
 
 def not_tested(stats: AuditStats) -> str:
     """What the verdict does not speak of."""
     assert stats.search is not None
-    untried = len(stats.classes) - stats.search.n_classes
-    parts = ["larger parts of the object itself", "cues that only work together with it"]
+    untried, open_ = len(stats.classes) - stats.search.n_classes, len(stats.search.untested)
+    parts = ["larger parts of the object itself", "cues that only work together with the object"]
+    if not stats.search.reason:
+        parts.insert(0, "small spots that turn fewer than half of the other images")
     if stats.overall.zone_effect.get("background") == {}:
         parts.insert(0, "the background, because the objects' boxes or masks cover whole images")
+    elif stats.search.places < WELL_TRIED and not stats.search.reason:
+        parts.insert(0, "places around most objects, which are unknown or fill their images")
     if untried and not stats.search.reason:
-        parts.insert(0, f"{classes(untried)} with too few images")
+        parts.insert(0, f"{classes(untried)} with too few images that the model gets right")
+    if open_:
+        parts.insert(0, f"{classes(open_)} where a first look found something and was not repeated")
     return f"Not tested: {'; '.join(parts)}."
 
 
@@ -157,9 +171,9 @@ def decisions(stats: AuditStats) -> str:
     if whole.accuracy:
         told = f"The model is right on {percent(whole.accuracy)} of {images(whole.accuracy.n)}"
         return f"{join([told, *without], 'and')}." if without else f"{told}."
-    told = f"The truth of these {images(whole.n)} is not known"
+    told = f"The true classes of these {images(whole.n)} are not known"
     if not without:
-        return f"{told}, so nothing can be said of how often the model is right."
+        return f"{told}, so neither is how often the model is right."
     return f"{told}; the model keeps its answer {join(without, 'and')} of them."
 
 
@@ -168,13 +182,13 @@ def colors(info: AuditInfo, stats: AuditStats) -> str:
     whole = stats.overall.color_share
     if len(info.fills) < 2:
         return (
-            f"With {info.fills[0]} alone, what is color and what is presence cannot be told apart "
-            f"({images(stats.overall.n)})."
+            f"With {info.fills[0]} alone, effects of color cannot be separated from effects of "
+            f"covering ({images(stats.overall.n)})."
         )
     if whole is None:
         return (
-            f"Over {images(stats.overall.n)} no dependence on any color or place can be told "
-            "from noise, so there is no share that is color."
+            f"Over {images(stats.overall.n)} no color or place has a significant effect, so the "
+            "share of color is not known."
         )
     told = f"Color accounts for {percent(whole)} of the effect ({images(whole.n)})"
     own = own_color(stats.overall)
@@ -183,7 +197,7 @@ def colors(info: AuditInfo, stats: AuditStats) -> str:
 
 
 def own_color(one: ClassStats) -> str:
-    """Of which own color painted with what matters most: `where it is red, blue moves it by ...`.
+    """Of which own color painted with what matters most: `where an image is red, ...`.
 
     Empty where none is told from nothing, for as many as were looked at.
     """
@@ -194,7 +208,10 @@ def own_color(one: ClassStats) -> str:
     if not sure:
         return ""
     own, fill, estimate = max(sure, key=lambda cell: abs(cell[2].value))
-    return f"where an image is {own}, {fill} moves the score by {moved(estimate)} under masks"
+    return (
+        f"where an image is {own}, painting it {fill} changes the score by {moved(estimate)} on "
+        "average over random masks"
+    )
 
 
 def outside(stats: AuditStats) -> str:
@@ -211,13 +228,12 @@ def outside(stats: AuditStats) -> str:
         worst, own = outer.flipped[outer.worst], outer.flipped[OWN]
         what = "it" if told else f"what lies {OUTSIDE[outer.zone]}"
         told.append(
-            f"painted over whole in the color that does most ({outer.worst}) {what} changes "
+            f"painting all of {what} in the color that changes most ({outer.worst}) changes "
             f"{percent(worst)} of decisions, in {OWN} {percent(own)} ({images(worst.n)})"
         )
     if not told:
         return (
-            f"What lies outside of the object was not told apart in these "
-            f"{images(stats.overall.n)}."
+            f"Effects outside of the object were not measured in these {images(stats.overall.n)}."
         )
     return f"{sentence_case('; '.join(told))}."
 
@@ -249,8 +265,8 @@ def findings(info: AuditInfo, stats: AuditStats) -> str:
     places = f"{only} place{'s' * (only > 1)} move{'s' * (only == 1)} scores under masks only"
     if not found and only:
         return (
-            f"No finding in {classes(len(judged))}{rest}: {places}, and painted by "
-            f"{'themselves' if only > 1 else 'itself'} could not be told from other places."
+            f"No finding in {classes(len(judged))}{rest}: {places}, and painted alone "
+            f"{'do' if only > 1 else 'does'} not do significantly more than other places."
         )
     if not found:
         return (
@@ -263,22 +279,24 @@ def findings(info: AuditInfo, stats: AuditStats) -> str:
     held = f"{len(confirmed)} of them confirmed on images not used to find them" if tried else ""
     leading = [one.findings[0] for one in judged if one.findings]  # of each class
     first = max(leading, key=lambda one: (one.verdict == "confirmed", one.weight))
+    are = "are" if len(found) > 1 else "is"
     return (
         f"{len(found)} finding{'s' * (len(found) > 1)} in {n_classes} of {classes(len(judged))} "
-        f"exceed{'s' * (len(found) == 1)} chance, {held or 'untried as yet'}{rest}"
-        f"{f', and {places}' if only else ''}; the strongest: {short(first, info)}."
+        f"{are} significant, {held or 'and not tested yet'}{rest}"
+        f"{f', and {places}' if only else ''}. The strongest: {short(first, info)}."
     )
 
 
 def short(one: ClassFinding, info: AuditInfo) -> str:
     """The place, the color and the number of a finding."""
-    own = f", {one.own} there in {100 * one.own_share:.0f}% of the images" if one.own else ""
+    own = f" ({one.own} in {100 * one.own_share:.0f}% of the images)" if one.own else ""
     told = one.change or one.effect
-    how = "painting it" if one.change else "painting it under masks"
+    how = "painted" if one.change else "under random masks, painted"
     fill = info.fills[one.painted[0] if one.change and one.painted else one.fill]
+    depends = "depends on" if one.verdict == "confirmed" else "may depend on"
     return (
-        f"{info.label(one.target)!r} depends on {one.place}{own}: {how} {fill} moves the score by "
-        f"{moved(told)}"
+        f"{info.label(one.target)!r} {depends} {one.place}{own}; {how} {fill}, it changes the "
+        f"score by {moved(told)}"
     )
 
 
@@ -358,13 +376,13 @@ def remarks(info: AuditInfo, stats: AuditStats) -> list[str]:
     lines = [f"Brackets are 95% intervals over {over}."]
     if stats.threshold > 0:  # not NaN
         lines[0] += (
-            f" Findings exceed |z| = {stats.threshold:.1f}, which chance does in one audit of "
-            "twenty, over all classes, fills and places together."
+            " Findings are significant over all classes, colors and places together: chance alone "
+            "shows one in one audit of twenty."
         )
     lines.append(
         f"Model: {info.model}. Data: {info.data}. Colors: {', '.join(info.fills)}; "
         f"{info.n_masks} masks per image, grid {info.grid[0]} x {info.grid[1]}, mask_prob "
-        f"{info.mask_prob:g}{f' ({info.why})' if info.why else ''}, seed {info.seed}. "
+        f"{info.mask_prob:g}, seed {info.seed}.{f' {info.why}.' if info.why else ''} "
         f"mcrise {info.version}."
     )
     if few:

@@ -7,6 +7,7 @@ other half.
 """
 
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._util.array_eq import ArrayEq
-from .._util.validation import number, text, texts, whole
 from ..batch.storage import Row, Storage
 from ..colors import BASICS, basic_colors
 from ..interpretation.claims import join, sentence_case
@@ -24,11 +24,11 @@ from ..interpretation.regions import place_of
 from .appearance import MOST_LOOKED_AT, differs
 from .class_data import AuditInfo, BoolArray, FloatArray, IntArray
 from .confirmation import half_of
-from .figures_json import region_of
 from .stats import Estimate, crossed_share
-from .tables import class_numbers, read_parts, read_rows, read_thumbnails
+from .tables import class_numbers, group_codes, read_parts, read_rows, read_thumbnails
 from .transplants import (
     FIRST,
+    N_GIVEN,
     N_LOCATED,
     N_MORE,
     N_SCREEN,
@@ -37,9 +37,11 @@ from .transplants import (
     Chosen,
     Index,
     Key,
+    Pair,
     Planned,
     Transplant,
     nearest_classes,
+    pairs,
     plan_refine,
 )
 
@@ -78,6 +80,7 @@ class Suspect(ArrayEq):
     goes_to: str  # what most of these then are taken for
     also: tuple[str, ...] = ()  # other traits of the class that are enough, in words
     shared: tuple[str, ...] = ()  # labels of other classes that have the same trait
+    shared_targets: tuple[int, ...] = ()  # their numbers
     region: BoolArray | None = field(default=None, repr=False)  # (R, R); None: all of the image
     sentence: str = ""
 
@@ -86,6 +89,20 @@ class Suspect(ArrayEq):
         """By which suspects are ranked: how much more than other donors do, and how widely."""
         over = self.given.value - (self.control.value if self.control else 0.0)
         return over + 0.5 * (self.anywhere or self.given).value
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """Its class, and those that share the trait."""
+        return self.target, *self.shared_targets
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is in a part of the image, and not in how all of it looks."""
+        return self.kind in ("place", "edge")
+
+    def is_that_of(self, other: "Suspect") -> bool:
+        """Whether this is but another name of a suspect that more than one class has."""
+        return self.target in other.targets and self.is_part == other.is_part
 
     @property
     def classes(self) -> str:
@@ -119,25 +136,6 @@ class Suspect(ArrayEq):
             "sentence": self.sentence,
         }
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "Suspect":
-        estimates = {
-            name: Estimate.from_json(data[name]) if data[name] else None
-            for name in ("given", "anywhere", "control", "taken")
-        }
-        words = ("label", "trait", "kind", "what", "color", "goes_to", "sentence")
-        made: dict[str, Any] = {
-            **{name: text(data[name]) for name in words},
-            **{name: texts(data[name]) for name in ("near", "also")},
-            "shared": texts(data.get("shared", [])),  # older audits have none
-            **estimates,
-            "target": whole(data["target"], 0, 10**9),
-            "region": data["region"] and region_of(data["region"]),
-        }
-        if made["given"] is None:
-            raise ValueError("a suspect without its share")
-        return cls(**made)
-
 
 @dataclass(frozen=True)
 class SuspectSearch:
@@ -145,22 +143,14 @@ class SuspectSearch:
 
     suspects: tuple[Suspect, ...]
     n_calls: int
-    n_classes: int  # that could be tried
-    n_traits: int
+    n_classes: int  # whose images were given to others
+    n_traits: int  # of each of them
     taken_for: dict[str, Estimate]  # of each class by its number: the strongest trait's share
-    sees: float  # a share that the screen would have missed one time in twenty
+    sees: float  # a share that is missed one time in twenty, in all that was asked together
     reason: str  # why nothing was tried; empty: it was
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "SuspectSearch":
-        counts = ("n_calls", "n_classes", "n_traits")
-        return cls(
-            suspects=tuple(map(Suspect.from_json, data["suspects"])),
-            **{name: whole(data[name], 0, 10**12) for name in counts},
-            taken_for={text(c): Estimate.from_json(one) for c, one in data["taken_for"].items()},
-            sees=number(data["sees"], 0, 1),
-            reason=text(data["reason"]),
-        )
+    untested: tuple[int, ...] = ()  # classes that the screen pointed to, but which were not retried
+    places: float = 1.0  # share of the pairs in which there was room for each place
+    n_sure: int = -1  # classes that `sees` is true of, those with images enough; -1: not known
 
 
 # ---- what is known of the images
@@ -172,11 +162,7 @@ def read_index(folder: Storage, info: AuditInfo) -> Index:
     halves, following = [], []
     for target in class_numbers(folder):
         rows = read_rows(folder, "images", target, "image", "predicted", "group", "runners_up")
-        first: dict[str, int] = {}
-        group = [
-            row["image"] if row["group"] is None else first.setdefault(row["group"], row["image"])
-            for row in rows
-        ]
+        group = group_codes([row["image"] for row in rows], [row["group"] for row in rows])
         columns["image"] += [row["image"] for row in rows]
         columns["predicted"] += [row["predicted"] for row in rows]
         columns["target"] += len(rows) * [target]
@@ -274,8 +260,9 @@ class Looks:
         least = ALMOST * means[order[0]] if order else 0.0
         return tuple(own for own in order[:MOST_TAKING] if means[own] >= least)
 
-    def good(self, least: int, per_class: int) -> tuple[Chosen, dict[Key, tuple[int, ...]]]:
-        """Traits that took at least so many, the strongest first; and who shares them."""
+    def found(self, least: int) -> dict[Key, tuple[int, ...]]:
+        """Traits that took at least so many, the strongest first, with the classes that share
+        them."""
         shared = {key: self.shared(key) for key in self.rows}
         share = {}
         for key, others in shared.items():
@@ -284,8 +271,13 @@ class Looks:
             beside = key[1] != SPOT_NAME or self.is_beside(key, n / max(asked, 1))
             if n >= least and self.is_unusual(key, having) and beside:
                 share[key] = n / asked
+        return {key: shared[key] for key in sorted(share, key=lambda key: (-share[key], key))}
+
+    def good(self, least: int, per_class: int) -> tuple[Chosen, dict[Key, tuple[int, ...]]]:
+        """Those of the traits found that are to be tried again; and who shares them."""
+        shared = self.found(least)
         chosen: Chosen = {}
-        for key in sorted(share, key=lambda key: (-share[key], key)):
+        for key in shared:
             enough = sum(key[0] == c for c, _ in chosen) >= per_class
             if not enough and len(chosen) < MOST_CHOSEN:
                 chosen[key] = self.taking(key, (key[0], *shared[key]))
@@ -318,7 +310,7 @@ def plan_locate(rows: Sequence[Row], index: Index, info: AuditInfo) -> Planned:
             for row in rows
             if (row["suspect"], row["trait"]) == (suspect.target, suspect.trait)
             and row["role"] == "given"
-            and info.label(row["predicted"]) in (suspect.label, *suspect.shared)
+            and row["predicted"] in suspect.targets
         ]
         chosen: list[Row] = []  # each donor once, and first each receiver once
         hit.sort(key=lambda row: (-row["score"], row["image"], row["donor"]))
@@ -351,7 +343,7 @@ def confirmed_traits(rows: Sequence[Row], index: Index, info: AuditInfo) -> list
     return [
         one
         for n, one in enumerate(leading)
-        if not any(one.label in other.shared for other in leading[:n])
+        if not any(one.is_that_of(other) for other in leading[:n])
     ]
 
 
@@ -366,23 +358,30 @@ def grouped(rows: Iterable[Row]) -> dict[Key, list[Row]]:
 def is_enough(one: Suspect) -> bool:
     """Whether the trait does for sure more than that of other donors, and several times as much."""
     usual = one.control.value if one.control else 0.0
-    if one.trait == SPOT_NAME and (one.given.value < WIDELY or len(one.near) < LEAST_CLASSES):
-        return False  # parts of the object tell few classes from each other
-    return over_control(one).low > LEAST_OVER and one.given.value >= TIMES_CONTROL * usual
+    if is_of_object(one):
+        return False
+    low = over_control(one.given, one.control).low
+    return low > LEAST_OVER and one.given.value >= TIMES_CONTROL * usual
 
 
-def over_control(one: Suspect) -> Estimate:
-    """By how much the share of a suspect exceeds that of other donors, at least 0.
+def is_of_object(one: Suspect) -> bool:
+    """Whether it is a spot that may be a part of the object: that tells few classes apart."""
+    few = one.given.value < WIDELY or len(one.near) < LEAST_CLASSES
+    return one.trait == SPOT_NAME and few
+
+
+def over_control(given: Estimate, control: Estimate | None) -> Estimate:
+    """By how much a share exceeds that of other donors, at least 0.
 
     The interval of the difference is that of Newcombe: from those of both shares.
     """
-    if one.control is None:
-        return one.given
-    over = one.given.value - one.control.value
-    low = np.hypot(one.given.value - one.given.low, one.control.high - one.control.value)
-    high = np.hypot(one.given.high - one.given.value, one.control.value - one.control.low)
+    if control is None:
+        return given
+    over = given.value - control.value
+    low = np.hypot(given.value - given.low, control.high - control.value)
+    high = np.hypot(given.high - given.value, control.value - control.low)
     value, low, high = (float(max(x, 0.0)) for x in (over, over - low, over + high))
-    return replace(one.given, value=value, low=low, high=high)
+    return replace(given, value=value, low=low, high=high)
 
 
 def specific(one: Suspect) -> int:
@@ -398,7 +397,6 @@ def weigh(
     """
     target, trait = key
     kind, phrase = next((kind, phrase) for name, kind, phrase in info.traits if name == trait)
-    group = dict(zip(index.image.tolist(), index.group.tolist(), strict=True))
     before = dict(zip(index.image.tolist(), index.predicted.tolist(), strict=True))
 
     def estimate(role: str, near: bool | None, taken: bool = False) -> Estimate | None:
@@ -409,8 +407,7 @@ def weigh(
             else row["predicted"] in (target, *shared)
             for row in some
         ]
-        donors, receivers = ([group[row[name]] for row in some] for name in ("donor", "image"))
-        return crossed_share(np.array(hits, bool), np.array(donors), np.array(receivers))
+        return share_of_pairs(some, hits, index)
 
     given_to = {row["image"] for row in rows if row["role"] == "given" and row["near"]}
     nearest = np.unique(index.target[np.isin(index.image, list(given_to))]).tolist()
@@ -430,12 +427,20 @@ def weigh(
         color="",
         near=tuple(info.label(c) for c in nearest),
         shared=tuple(info.label(c) for c in shared),
+        shared_targets=tuple(shared),
         given=given,
         anywhere=estimate("given", False),
         control=estimate("control", True),
         taken=estimate("taken", None, taken=True),
         goes_to=info.label(gone.most_common(1)[0][0]) if gone else "",
     )
+
+
+def share_of_pairs(rows: Sequence[Row], hits: Sequence[bool], index: Index) -> Estimate | None:
+    """The share of pairs of donor and receiver that are hits."""
+    group = dict(zip(index.image.tolist(), index.group.tolist(), strict=True))
+    donors, receivers = ([group[row[name]] for row in rows] for name in ("donor", "image"))
+    return crossed_share(np.array(hits, bool), np.array(donors), np.array(receivers))
 
 
 # ---- what it all comes to
@@ -456,46 +461,119 @@ def find_suspects(folder: Storage, info: AuditInfo) -> SuspectSearch:
         shown = list(rows_of(one, located))
         placed = with_place(one, shown, pixels, info)
         found.append(with_sentence(with_look(placed, folder, index)))
+    looks, by_key = Looks(rows, index), grouped(rows)
+    screened = [one for one in rows if one["role"] == "screen"]
+    afresh = [
+        weigh(key, some, index, info, looks.shared(key))
+        for key, some in by_key.items()
+        if any(one["role"] == "given" for one in some)
+    ]
+    tried = {c for one in afresh for c in one.targets}
+    untested = sorted({c for c, _ in looks.found(LEAST_HITS)} - tried)
+    shares = {
+        c: taken_for(c, afresh, by_key, looks, index)
+        for c in sorted({one["suspect"] for one in screened} - {*untested})
+    }
+    seen = [share for share in smallest_seen(by_key, index, info) if share < 1]
     return SuspectSearch(
         suspects=tuple(found),
         n_calls=len(rows),
-        n_classes=len(index.classes),
-        n_traits=len(info.traits),
-        taken_for={str(c): taken_for(c, rows, index, info) for c in index.classes if rows},
-        sees=smallest_seen(),
-        reason=why_not(index),
+        n_classes=len({one["suspect"] for one in screened}),
+        n_traits=len({one["trait"] for one in screened}),
+        taken_for={str(c): share for c, share in shares.items() if share},
+        sees=max(seen, default=1.0),
+        reason=why_not(index) or ("no image could be given anything" if not screened else ""),
+        untested=tuple(untested),
+        places=room_for_places(screened, info),
+        n_sure=len(seen),
     )
 
 
-def taken_for(target: int, rows: Sequence[Row], index: Index, info: AuditInfo) -> Estimate:
+def room_for_places(screened: Sequence[Row], info: AuditInfo) -> float:
+    """The share of pairs in which the place that could be given least often was given."""
+    n = Counter(row["trait"] for row in screened)
+    kinds = {name: kind for name, kind, _ in info.traits if name in FIRST and name != SPOT_NAME}
+    places = [n[name] for name, kind in kinds.items() if kind in ("place", "edge")]
+    return min(places, default=0) / max(n.values(), default=1)
+
+
+def taken_for(
+    target: int,
+    afresh: Sequence[Suspect],
+    by_key: Mapping[Key, Sequence[Row]],
+    looks: Looks,
+    index: Index,
+) -> Estimate | None:
     """The share of other images that become a class by its strongest trait, over that of others.
 
-    Where the screen found no trait to try afresh, it is none, or too few to be seen.
+    Where nothing was tried afresh, it is what the screen saw: nothing, or little, of so many.
     """
-    own = [row for row in rows if row["suspect"] == target]
-    tried = sorted({row["trait"] for row in own if row["role"] == "given"})
-    if not tried:
-        return Estimate(0.0, 0.0, smallest_seen(), N_SCREEN)
-    looks = Looks(rows, index)
     shares = [
-        over_control(weigh(key, some, index, info, looks.shared(key)))
-        for key, some in grouped(own).items()
-        if key[1] in tried
+        over_control(one.given, one.control)
+        for one in afresh
+        if target in one.targets and not is_of_object(one)
     ]
-    return max(shares, key=lambda one: one.value)
+    if shares:  # the largest is no smaller than any, and no larger than the highest end
+        surest = max(shares, key=lambda one: (np.nan_to_num(one.low, nan=-1.0), one.value))
+        return replace(surest, high=max(float(np.nan_to_num(one.high, nan=1.0)) for one in shares))
+    own = {*index.image[index.target == target].tolist()}
+    for (c, trait), rows in by_key.items():
+        if c == target and trait != SPOT_NAME:
+            some = [row for row in rows if row["role"] in ("screen", "refine")]
+            hits = [row["predicted"] == c and row["image"] not in own for row in some]
+            if one := share_of_pairs(some, hits, index):
+                usual = looks.usual((c, trait), (c,))
+                high = 1.0 if np.isnan(one.high) else max(one.high - usual, 0.0)
+                value = max(one.value - usual, 0.0)
+                shares.append(replace(one, value=value, low=0.0, high=high))
+    return max(shares, key=lambda one: (one.high, one.value), default=None)
 
 
 def rows_of(one: Suspect, rows: Iterable[Row]) -> Iterator[Row]:
     return (row for row in rows if (row["suspect"], row["trait"]) == (one.target, one.trait))
 
 
-def smallest_seen() -> float:
-    """The share of receivers that the screen misses one time in twenty."""
+def smallest_seen(
+    by_key: Mapping[Key, Sequence[Row]], index: Index, info: AuditInfo
+) -> Iterator[float]:
+    """For each class, a share of other images that the search misses one time in twenty.
+
+    Over all classes and traits together. Single spots go by another rule, and are not counted.
+    """
+    screened = {
+        key: n
+        for key, rows in by_key.items()
+        if key[1] != SPOT_NAME and (n := sum(row["role"] == "screen" for row in rows))
+    }
+    for c in sorted({c for c, _ in screened}):
+        n_screen = min(n for key, n in screened.items() if key[0] == c)
+        nearest = index.nearest[c]
+        n_more = len(pairs(index, c, nearest, 0, N_SCREEN + N_MORE, info.seed)) - n_screen
+        given = pairs(index, c, nearest[:1], 1, N_GIVEN, info.seed)
+        yield sensitivity(n_screen, max(n_more, 0), given, 0.05 / len(screened))
+
+
+def sensitivity(n_screen: int, n_more: int, given: Sequence[Pair], missed: float) -> float:
+    """The smallest share that a search with so many pairs misses with this chance at most."""
     from scipy.special import bdtr  # scipy.stats takes a second to import
 
-    shares = np.arange(0, 1, 0.01)
-    missed = bdtr(LEAST_HITS - 1, N_SCREEN + N_MORE, shares)
-    return float(shares[missed <= 0.05][0])
+    n = len(given)
+    receivers, donors = np.array(given or [(0, 0)]).T
+    control = crossed_share(np.zeros(len(donors), bool), donors, receivers)
+    orders = [np.random.default_rng(seed).permutation(len(donors)) for seed in range(8)]
+
+    def is_seen(n_hits: int) -> bool:
+        shares = [crossed_share(order < n_hits, donors, receivers) for order in orders]
+        return all(one and over_control(one, control).low > LEAST_OVER for one in shares)
+
+    enough = 1 + bisect(range(1, n + 1), False, key=is_seen)
+    for share in np.arange(0.01, 1, 0.01):
+        few = bdtr(LEAST_HITS - 1, n_more, share) if n_more >= LEAST_HITS else 1.0
+        none = (1 - share) ** n_screen
+        found = 1 - bdtr(LEAST_HITS - 1, n_screen + n_more, share) - none * (1 - few)
+        if enough <= n and found * (1 - bdtr(enough - 1, n, share)) >= 1 - missed:
+            return float(share)
+    return 1.0
 
 
 def with_place(
@@ -579,9 +657,9 @@ def sentences(one: Suspect) -> list[str]:
         given += f"; what other classes have there turns {share_words(one.control)}"
     lines.append(f"{given}.")
     if one.taken:
-        goes = f", mostly to {one.goes_to!r}" if one.goes_to else ""
+        goes = f", most often to {one.goes_to!r}" if one.goes_to else ""
         own = f"{share_words(one.taken)} of {one.label!r} images"
-        lines.append(f"When it is taken away, {own} change{goes}.")
+        lines.append(f"When it is taken away, {own} change class{goes}.")
     if one.also:
         lines.append(f"Giving only {join(one.also, 'or')} does it too.")
     return lines

@@ -210,11 +210,7 @@ def class_data_of(rows: Any, maps: Any, target: int, info: AuditInfo) -> ClassDa
         raise ValueError(f"class {target} of {len(info.labels)}")
     if len(rows["image"].unique()) < len(rows):
         raise ValueError(f"an image of class {target} is there twice")
-    first: dict[str, int] = {}  # image of each group
-    groups = [
-        image if group is None else first.setdefault(group, image)
-        for image, group in zip(rows["image"].to_pylist(), rows["group"].to_pylist(), strict=True)
-    ]
+    groups = group_codes(rows["image"].to_pylist(), rows["group"].to_pylist())
     sizes = {
         "fills": len(info.fills),
         "fills + 2": len(info.fills) + 2,
@@ -228,6 +224,15 @@ def class_data_of(rows: Any, maps: Any, target: int, info: AuditInfo) -> ClassDa
         for name, column in STORED.items()
     }
     return ClassData(target, **{**arrays, "group": np.array(groups, np.int64)})
+
+
+def group_codes(images: Sequence[int], groups: Sequence[str | None]) -> list[int]:
+    """The first image of each one's group, or its own number where it is in none."""
+    first: dict[str, int] = {}
+    return [
+        image if group is None else first.setdefault(group, image)
+        for image, group in zip(images, groups, strict=True)
+    ]
 
 
 def column_array(values: Any, column: Column, n: int, sizes: dict[str, int]) -> Any:

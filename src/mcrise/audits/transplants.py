@@ -8,6 +8,7 @@ images (`screen`, and closer where something came of it: `refine`), tried afresh
 beside donors of third classes (`give`), and where it is a place, narrowed down (`locate`).
 """
 
+import math
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +58,6 @@ class Trait(ArrayEq):
     kind: str  # place, edge, tone, color, texture
     phrase: str  # `its PHRASE`
     region: BoolArray | None = None  # (R, R) of a part; None: of the whole image
-    of_object: bool = False  # all that lies outside of both objects
 
 
 def traits(zones: Sequence[Zone], has_objects: bool) -> list[Trait]:
@@ -77,7 +77,7 @@ def traits(zones: Sequence[Zone], has_objects: bool) -> list[Trait]:
     found.append(Trait("edge", "edge", "outermost edge", ~inner))
     if has_objects:
         everywhere = np.ones((RASTER, RASTER), bool)
-        found.append(Trait("background", "place", "background", everywhere, of_object=True))
+        found.append(Trait("background", "place", "background", everywhere))
     else:
         found.append(Trait("surroundings", "place", "surroundings", far))
     found.append(Trait(SPOT_NAME, "place", "most important spot"))
@@ -297,10 +297,11 @@ def pairs(
     own = random.permutation(np.flatnonzero(donors)).tolist()
     found = []
     if turns and own:
+        again = math.lcm(len(turns), len(own))
         for n in range(min(most, len(turns) * len(own))):
-            # In each turn through the receivers the donors move on by one.
-            found.append((turns[n % len(turns)], own[(n + n // len(turns)) % len(own)]))
-    return list(dict.fromkeys(found))
+            # Both go around until a pair would come again: then donors move on by one.
+            found.append((turns[n % len(turns)], own[(n + n // again) % len(own)]))
+    return found
 
 
 Planned = Iterator[tuple[int, Transplant]]  # with the receiver's number in the audit
@@ -425,8 +426,12 @@ def receive(
     known: Sequence[Trait],
     transplants: Sequence[Transplant],
     batch_size: int,
+    has_objects: bool,
 ) -> list[Outcome]:
-    """Ask about one receiver with each of these transplants; those without room are left out."""
+    """Ask about one receiver with each of these transplants; those without room are left out.
+
+    `has_objects`: places lie outside of objects, so both images' objects must be known for them.
+    """
     receiver, by_name = unit_float(view.pixels), {trait.name: trait for trait in known}
     given = {number: unit_float(one.pixels) for number, one in donors.items()}
 
@@ -442,10 +447,12 @@ def receive(
         return replace(trait, region=spot_at(spots[one.donor])) if is_spot else trait
 
     def outside(one: Transplant) -> BoolArray | None:
-        shares = [share for share in (objects[-1], objects[one.donor]) if share is not None]
-        if one.trait == SPOT_NAME:
+        if one.trait == SPOT_NAME or not has_objects:
             return None
-        return np.all([share < 0.5 for share in shares], axis=0) if shares else None
+        own, other = objects[-1], objects[one.donor]
+        if own is None or other is None:
+            return np.zeros((RASTER, RASTER), bool)  # no room that is known
+        return (own < 0.5) & (other < 0.5)
 
     made, images = [], []
     for one in transplants:

@@ -20,6 +20,10 @@ from .class_data import RASTER
 RIM = 1 / 8  # of each side
 DEFAULT = "thirds,rim"
 OUTER = ("background", "rim")  # zones outside of what an image shows; the first that there is
+# What no zone of one's own may be called: it is a trait of `transplants`, or a zone already.
+RESERVED = (
+    "object", *OUTER, "surroundings", "edge", "spot", "tone", "levels", "hues", "light", "texture"
+)  # fmt: skip
 
 Box = tuple[float, float, float, float]  # top, left, bottom, right
 
@@ -67,6 +71,11 @@ def parse_zones(text: str, has_objects: bool) -> tuple[Zone, ...]:
     for word in words:
         name, given, place = word.partition("=")
         if given:
+            if name.strip() in RESERVED:
+                raise InputError(
+                    f"The zone {word!r} has the name of something that an audit looks at by "
+                    f"itself: give another name than {', '.join(RESERVED)}."
+                )
             some: tuple[Zone, ...] = (Zone(name.strip(), parse_box(word, place)),)
         elif word in KNOWN:
             some = KNOWN[word]
@@ -77,7 +86,9 @@ def parse_zones(text: str, has_objects: bool) -> tuple[Zone, ...]:
             )
         for zone in some:
             if zone.name in found or not zone.name:
-                raise InputError(f"The zone {word!r} is there twice or has no name: name it anew.")
+                raise InputError(
+                    f"The zone {word!r} is listed twice or has no name: name each zone once."
+                )
             if zone.needs_object and not has_objects:
                 raise InputError(
                     "The zone object was asked for, but the collection says nothing of where its "

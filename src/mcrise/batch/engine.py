@@ -47,6 +47,15 @@ T = TypeVar("T", bound=Task)
 B = TypeVar("B", bound="Batch[Any]")
 
 
+@dataclass(frozen=True)
+class Stage:
+    """A stage of the work, and how many images are through it, of those that it is about."""
+
+    name: str
+    done: int
+    goal: int
+
+
 class Batch(ABC, Generic[T]):
     """The images of a study or an audit, which of them are done, and the tasks that are left."""
 
@@ -97,9 +106,9 @@ class Batch(ABC, Generic[T]):
         """Whether nothing is left to do."""
 
     @property
-    def stage(self) -> tuple[int, str]:
-        """How many images are through the present stage of the work, and its name."""
-        return len(self.done), "images"
+    def stage(self) -> "Stage":
+        """The present stage of the work, and how many images are through it."""
+        return Stage("images", len(self.done), len(self.examples))
 
     @property
     def n_failed(self) -> int:
@@ -175,6 +184,7 @@ class Batch(ABC, Generic[T]):
             "done": len(self.done),
             "failed": self.n_failed,
             "complete": self.complete,
+            "stage": self.stage.name,
             "images_per_second": speed,
             "seconds_left": n_left / speed if speed else None,
             "written": time.time(),
@@ -236,9 +246,9 @@ def with_progress(batches: Iterator[B], shown: bool) -> Iterator[B]:
     """Pass a batch on while its images are counted on stderr; the title counts failures."""
 
     def state_of(batch: B) -> ProgressState:
-        done, stage = batch.stage
-        title = f"{stage} ({batch.n_failed} failed)" if batch.n_failed else stage
-        return ProgressState(done, len(batch.examples), title)
+        stage = batch.stage
+        title = f"{stage.name} ({batch.n_failed} failed)" if batch.n_failed else stage.name
+        return ProgressState(stage.done, stage.goal, title)
 
     return show_progress(batches, "images", state_of) if shown else batches
 

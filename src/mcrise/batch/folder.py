@@ -129,7 +129,7 @@ def read_status(out: Storage) -> dict[str, Any]:
     try:
         return _parse_status((out / STATUS).read_text())
     except (OSError, ValueError, LookupError, RecursionError):
-        return {"images": n_images, "done": 0, "failed": 0, "complete": False,
+        return {"images": n_images, "done": 0, "failed": 0, "complete": False, "stage": "images",
                 "images_per_second": None, "seconds_left": None, "written": None}  # fmt: skip
 
 
@@ -140,6 +140,7 @@ def _parse_status(text: str) -> dict[str, Any]:
     return {
         **{n: validation.whole(found[n], 0, 10**9) for n in ("images", "done", "failed")},
         "complete": found["complete"],
+        "stage": validation.text(found.get("stage", "images")),
         **{
             name: None if found[name] is None else validation.number(found[name], low=0)
             for name in ("images_per_second", "seconds_left", "written")

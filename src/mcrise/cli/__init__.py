@@ -132,5 +132,7 @@ def readable(error: click.ClickException) -> click.ClickException:
 
 
 def interrupted(by: BaseException | None) -> int:
-    echo("Stopped. What was computed is saved; the same command goes on from there.", err=True)
+    saves = {"explain", "study", "audit"} & {*sys.argv[1:2]}
+    rest = " What was computed is saved; the same command goes on from there." if saves else ""
+    echo(f"Stopped.{rest}", err=True)
     return 128 + (signal.SIGTERM if isinstance(by, Ended) else signal.SIGINT)

@@ -28,7 +28,7 @@ def status(folder: str, as_json: bool) -> None:
             f"of {_clock(ago)} ago."
         )
     elif not found["complete"] and found["done"] == found["images"]:
-        echo("Findings of classes are being confirmed.")
+        echo(f"All images are measured. Now: {found['stage']}.")
 
 
 def _clock(seconds: float) -> str:
