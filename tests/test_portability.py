@@ -21,7 +21,7 @@ from mcrise._util.files import write_atomically
 from mcrise._util.text import duration
 from mcrise._util.threads import n_cores
 from mcrise.batch.datasets import open_dataset
-from mcrise.batch.engine import run, with_progress
+from mcrise.batch.engine import Stage, run, with_progress
 from mcrise.batch.storage import Storage
 from mcrise.batch.workers import ProcessPool, WorkerFactory, ending, inherited
 from mcrise.demo.signs import SIGNS
@@ -334,9 +334,7 @@ def test_explain_without_a_terminal_says_how_far_it_is(sign):
 
 def test_a_study_without_a_terminal_says_how_far_it_is(capsys, monkeypatch):
     monkeypatch.setattr(progress, "time", Clock(4))
-    studies = [
-        SimpleNamespace(stage=(n, "images"), examples=range(9), n_failed=2) for n in range(9)
-    ]
+    studies = [SimpleNamespace(stage=Stage("images", n, 9), n_failed=2) for n in range(9)]
     assert list(with_progress(iter(studies), True)) == studies
     told = capsys.readouterr().err
     assert "images (2 failed): 4 of 9 images, 0.11 images/s, 45 s left\n" in told

@@ -266,11 +266,7 @@ class Explanation:
     @property
     def prediction(self) -> Prediction:
         """The class with the highest score on the untouched image, and the next one."""
-        first, *others = self.top(2)
-        if not others:
-            return first
-        near = first.score - others[0].score < UNDECIDED * self.score_range
-        return first._replace(runner_up=others[0], is_undecided=near)
+        return self.top(1)[0]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -300,12 +296,19 @@ class Explanation:
         return self.labels[target] if self.labels else f"class {target}"
 
     def top(self, n: int = 5) -> list[Prediction]:
-        """The `n` classes with the highest scores on the untouched image, best first."""
-        best = np.argsort(-self.untouched, kind="stable")[:n]
-        return [
+        """The `n` classes with the highest scores on the untouched image, best first.
+
+        The first has the next one as its runner-up.
+        """
+        order = np.argsort(-self.untouched, kind="stable")[: max(n, 2)]
+        first, *others = (
             Prediction(int(c), self.label(int(c)), float(self.untouched[c]), kind=self.kind)
-            for c in best
-        ]
+            for c in order
+        )
+        if others:
+            near = first.score - others[0].score < UNDECIDED * self.score_range
+            first = first._replace(runner_up=others[0], is_undecided=near)
+        return [first, *others][:n]
 
     def add(self, chunk: int, scores: NDArray[Any]) -> None:
         """Take the scores (64, C) of a chunk; chunks may come in any order."""

@@ -945,9 +945,10 @@ def test_the_status_of_an_audit_is_read_from_elsewhere(whole):
 def test_the_cost_is_told_before_it_starts(tmp_path, capsys):
     data = make_collection(tmp_path / "data", 1)
     cli(command(data, tmp_path / "out", "--workers", "1")[3:], standalone_mode=False)
-    first = capsys.readouterr().err.splitlines()[0]
-    assert first.startswith("3 images: about 528 calls of the model, about ")
-    assert "with 1 worker" in first
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].startswith("3 of 3 images lie in a folder named after a class")
+    assert told[1].startswith("3 images: about 528 calls of the model, about ")
+    assert "with 1 worker" in told[1]
 
 
 def test_bad_input_is_one_sentence(tmp_path):

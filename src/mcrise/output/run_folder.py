@@ -82,7 +82,7 @@ class Summary:
     @property
     def prediction(self) -> Prediction:
         """The class with the highest score, and the next one."""
-        return self.predicted[0]._replace(runner_up=next(iter(self.predicted[1:]), None))
+        return self.predicted[0]
 
     def lines(self) -> list[str]:
         """To print."""
