@@ -8,7 +8,8 @@ The flow, and the order in which to read:
 4. `class_data`: the arrays of one class, read back; its mean maps. `stats`: with intervals, and
    `paired_stats`: before and after in the same images.
 5. `class_findings`: where a class depends on a color more than chance allows.
-6. `confirmation`: the same, painted in images that were not used to find it.
+6. `confirmation`: the same, painted in images that were not used to find it; `control_places`:
+   where else the patch would fit.
 7. `background`, `outliers`: painting all that lies outside; images unlike their class.
 8. `transplants`, `suspects`: what one class's images have, given to images of other classes, and
    which classes the model tells by it; `appearance`: how these look, in words.

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from .._util.array_eq import ArrayEq
 from ..interpretation.controls import FEWEST_PLACES
 from ..interpretation.regions import dilate
-from ..interpretation.repaints import elsewhere
 from .class_data import AuditInfo, BoolArray, ClassData, FloatArray, IntArray
 from .class_findings import FEWEST, Candidate, candidates, largest_by_chance, too_few
+from .control_places import elsewhere
 from .stats import Estimate, mean, share, threshold
 
 MAX_TRIED = 24  # images of a half in which a region is painted
