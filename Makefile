@@ -90,7 +90,7 @@ api: $(VENV)/.run
 results: $(VENV)/.run
 	$(BIN)/python docs/make_results.py
 
-BENCHMARKS := overhead mobilenet memory growth calls stopping alone pilot claims findings whole noise stability chance audit_chance \
+BENCHMARKS := overhead mobilenet memory growth calls stopping alone pilot claims whole noise stability chance audit_chance \
   audit_budget audit_size clients page screens scaling sanity versions
 bench: $(VENV)/.bench
 	for file in $(BENCHMARKS); do $(BIN)/python benchmarks/$$file.py || exit 1; done

@@ -1,5 +1,6 @@
 """Benchmarks and attacks are run by hand and rarely, so that they are held to the code here."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,3 +19,9 @@ def test_every_script_finds_what_it_imports(folder):
         text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_make_bench_runs_scripts_that_exist():
+    makefile = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    (names,) = re.findall(r"^BENCHMARKS := (.*)$", makefile, re.M)
+    assert [name for name in names.split() if not (ROOT / "benchmarks" / f"{name}.py").exists()] == []
