@@ -23,6 +23,17 @@ def test_a_picture_without_geometry_is_shown_as_it_is(tmp_path):
     assert view.notes == ()
 
 
+@pytest.mark.parametrize(
+    ("shape", "short_side", "said"),
+    [((300, 400, 3), None, True), ((400, 300, 3), None, True), ((300, 360, 3), None, False),
+     ((300, 400, 3), 256, False)],
+)  # fmt: skip
+def test_a_picture_that_is_squeezed_is_told(shape, short_side, said):
+    view = Geometry((224, 224), short_side).view(np.zeros(shape, np.uint8))
+    words = f"the whole picture of {shape[0]} x {shape[1]} was squeezed to 224 x 224"
+    assert any(note.startswith(words) and "such as 256" in note for note in view.notes) == said
+
+
 def test_the_short_side_is_resized_and_the_middle_cut_out():
     picture = Image.fromarray(photo(200, 300))
     view = Geometry((64, 64), short_side=80, filter="bicubic").view(picture)

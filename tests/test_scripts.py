@@ -24,4 +24,6 @@ def test_every_script_finds_what_it_imports(folder):
 def test_make_bench_runs_scripts_that_exist():
     makefile = (ROOT / "Makefile").read_text().replace("\\\n", " ")
     (names,) = re.findall(r"^BENCHMARKS := (.*)$", makefile, re.M)
-    assert [name for name in names.split() if not (ROOT / "benchmarks" / f"{name}.py").exists()] == []
+    assert [
+        name for name in names.split() if not (ROOT / "benchmarks" / f"{name}.py").exists()
+    ] == []

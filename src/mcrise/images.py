@@ -25,6 +25,8 @@ from .errors import InputError, TooSmallError
 SMALLEST_SIDE = 8  # pixels; below it there is no room for "where"
 MOST_PIXELS = 100_000_000
 MANY_PIXELS = 4_000_000  # more than a model that takes any size was likely made for
+SQUEEZED = 1.25  # times as much along one side as along the other: then it is said
+CROP_SHARE = 0.875  # of the short side, that most models of photographs are trained to see
 ORIENTATION = 0x0112  # the entry of EXIF
 TURNED = {  # what it says of a picture that is to be shown another way
     2: "mirrored as its EXIF says",
@@ -149,6 +151,7 @@ class Geometry:
             return View(np.asarray(cut), (rows, cols), box, notes)
         if self.short_side is None:
             height, width = float(rows), float(cols)
+            notes += squeezed_note((rows, cols), self.size)
         else:
             shrink = min(rows, cols) / self.short_side
             height, width = self.size[0] * shrink, self.size[1] * shrink
@@ -158,6 +161,18 @@ class Geometry:
         )
         box = (top, left, top + height, left + width)
         return View(np.asarray(fitted), (rows, cols), box, notes)
+
+
+def squeezed_note(original: tuple[int, int], size: tuple[int, int]) -> tuple[str, ...]:
+    """What to know where a whole picture was brought to a size of another shape."""
+    down, across = (now / before for now, before in zip(size, original, strict=True))
+    if max(down, across) < SQUEEZED * min(down, across):
+        return ()
+    before, now = (f"{rows} x {columns}" for rows, columns in (original, size))
+    return (
+        f"the whole picture of {before} was squeezed to {now}: if the model was trained on crops, "
+        f"give the short side before the crop, such as {round(max(size) / CROP_SHARE)}",
+    )
 
 
 def not_an_image(source: Any) -> str:

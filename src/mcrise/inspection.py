@@ -190,6 +190,7 @@ def inspect_views(model: Model, views: Sequence[View], failed: tuple[str, ...] =
         unchecked += "only probabilities of several classes show how sure the model is."
     else:
         unchecked = ""
+    squeezed = [note for view in views for note in view.notes if " was squeezed to " in note]
     batch_size, speed = best_speed(raw, model, shown[0])
     return Inspection(
         model=model.identity,
@@ -197,7 +198,7 @@ def inspect_views(model: Model, views: Sequence[View], failed: tuple[str, ...] =
         preprocessing=range_words(model),
         output=f"{answers.shape[1]:,} scores per image, {output_words(model, warnings)}",
         labels=model.labels,
-        assumed=model.notes,
+        assumed=(*model.notes, *squeezed[:1]),
         answers=tuple(
             top_answers(model, view.name, row) for view, row in zip(views, scores, strict=False)
         ),

@@ -212,7 +212,7 @@ def test_one_color_that_lowers_the_score_in_one_place_is_a_veto_there():
     assert first.fill.name == "blue"
     assert first.claim("veto")
     assert first.claim("color") is None
-    assert "blue here lowers the score; what is there does not matter" in first.sentence
+    assert "blue here lowers the score; nothing else tried here does" in first.sentence
 
 
 def test_saturation_is_said_where_every_vivid_color_keeps_the_score_and_grays_do_not():

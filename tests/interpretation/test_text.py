@@ -75,7 +75,9 @@ def test_grays_are_those_as_bright_as_the_colors_that_lower_the_score(explanatio
 def test_every_color_that_was_tested_is_mentioned(explanation):
     finding = found(explanation, "lowers", 0.4, [0.1, 0.36, 0.38, 0.2, 0.4])
     said = words_of(explanation).other_colors(finding)
-    assert said == "All 4 other colors leave 0.20 to 0.40."
+    assert said == (
+        "White lowers it too (0.20); blue and black keep it (0.38 to 0.40); green leaves 0.36."
+    )
 
 
 def test_covering_is_said_only_where_all_that_was_painted_does_it(explanation):
@@ -125,7 +127,7 @@ def test_a_control_is_a_sentence_with_a_verdict(explanation):
     control = Control((finding.trial,) * 19, 0, "only here")
     assert words_of(explanation).control(replace(finding, control=control)) == (
         "Control: the same block in 19 other places leaves 0.10 (median; lowest 0.10); "
-        "the effect is found only here."
+        "none of the 19 has about as large an effect."
     )
 
 

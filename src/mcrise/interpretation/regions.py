@@ -254,7 +254,8 @@ def place_of(region: NDArray[np.bool_]) -> str:
         words.append("upper" if down < 0 else "lower")
     if abs(across) >= 1 / 3:
         words.append("left" if across < 0 else "right")
-    outer = "corner" if len(words) == 2 else "rim"
+    is_corner = len(words) == 2 and min(abs(down), abs(across)) > 1 / 2
+    outer = "corner" if is_corner else "part" if len(words) == 2 else "rim"
     words.append(outer if max(abs(down), abs(across)) > 2 / 3 else "part")
     return f"the {' '.join(words)}"
 

@@ -20,9 +20,9 @@ from .score_change import KEPT, LOST, Scale
 
 # What a finding comes to, most telling first; the first claim that was made heads the sentence.
 HEADLINES = {
-    "veto": "{fills} lowers the score almost wherever it is painted; what is there does not matter",
+    "veto": "{fills} lowers the score almost wherever it is painted; nothing else tried here does",
     "brightness": "its brightness matters, not its hue",
-    "finds color": "it needs to be {fills}",
+    "finds color": "its color matters: of the colors tried, only {fills} will do",
     "saturation": "its saturation matters",
     "hue": "its hue matters",
     "sharpness": "its sharpness matters",
@@ -135,7 +135,7 @@ class Words:
         return len({key_of(one.region) for one in self.trials if one.role in SEARCHED})
 
     def chosen(self, finding: Finding) -> str:
-        """` (picked from 40 places tried; the strongest elsewhere leaves 0.62)`, of A only."""
+        """` (picked from 40 places tried; the strongest beside it leaves 0.62)`, of A only."""
         if finding.letter != "A":
             return ""
         tried = [one for one in self.trials if one.role in SEARCHED]
@@ -144,8 +144,8 @@ class Words:
             return ""
         best = (min if finding.direction < 0 else max)(away)
         return (
-            f" (picked from {self.n_places} places tried; the strongest elsewhere leaves "
-            f"{self.number(best)})"
+            f" (picked from {self.n_places} places tried; the strongest that does not overlap it "
+            f"leaves {self.number(best)})"
         )
 
     def other_colors(self, finding: Finding) -> str:
@@ -154,14 +154,13 @@ class Words:
         if not after:
             return ""
         words, named = [], {finding.fill}
-        for kind, verb in (("lowers", "lower"), ("raises", "raise")):
-            claim = finding.claim(kind)
-            moving = [fill for fill in (claim.fills if claim else ()) if fill in after]
+        for moves, verb in ((self.scale.falls, "lower"), (self.scale.rises, "raise")):
+            moving = [fill for fill, score in after.items() if moves(score)]
             too = " too" if verb == ("lower" if finding.direction < 0 else "raise") else ""
             words.append(self.colors_do(finding, moving, after, f"{verb}{{}} it{too}"))
             named.update(moving)
-        kept = finding.claim("as good")
-        keeping = [fill for fill in (kept.fills if kept else ()) if fill in after]
+        keeping = [fill for fill, score in after.items()
+                   if fill not in named and self.scale.keeps(score)]  # fmt: skip
         staying = all(self.scale.stays(after[fill]) for fill in keeping)
         keep = "keep{} it" if staying else "keep{0} or slightly raise{0} it"
         words.append(self.colors_do(finding, keeping, after, keep))
@@ -193,7 +192,8 @@ class Words:
         own = next((one for one in finding.tests if one.role == "own mean"), None)
         if own is None:
             return ""
-        goes = "rises to" if own.score > self.scale.score else "falls to"
+        goes = "rises to" if self.scale.rises(own.score) else "is"
+        goes = "falls to" if self.scale.falls(own.score) else goes
         goes = "stays at" if self.scale.stays(own.score) else goes
         words = [f"filled with its average color ({own.fill.name}), the score {goes} "
                  f"{self.number(own.score)}"]  # fmt: skip
@@ -439,7 +439,7 @@ def meaning(finding: Finding) -> str:
     if claim.kind == "veto" and (
         finding.control is None or finding.control.verdict != "almost anywhere"
     ):
-        return f"{finding.fill.name} here lowers the score; what is there does not matter"
+        return f"{finding.fill.name} here lowers the score; nothing else tried here does"
     return HEADLINES[claim.kind].format(fills=join([fill.name for fill in claim.fills], "or"))
 
 
@@ -473,11 +473,12 @@ def control_words(control: Control, kind: str, direction: int = -1) -> str:
         span = " to ".join(dict.fromkeys(number(one, kind) for one in (some[:1] + some[-1:])))
         return f"{said} The same area in pieces elsewhere leaves {span}." if some else said
     most, word = (min(scores), "lowest") if direction < 0 else (max(scores), "highest")
-    verdict = "the effect is found only here"
-    if control.verdict != "only here":
-        n = len(scores)
+    n = len(scores)
+    verdict = f"none of the {n} has about as large an effect"
+    if control.n_as_much:
         which = f"all {n}" if control.n_as_much == n else f"{control.n_as_much} of the {n}"
-        verdict = f"in {which} the effect is about as large"
+        have = "has" if control.n_as_much == 1 else "have"
+        verdict = f"{which} {have} about as large an effect, or a larger one"
     return (
         f"Control: the same block in {len(scores)} other places leaves "
         f"{number(float(np.median(scores)), kind)} (median; {word} {number(most, kind)}); "

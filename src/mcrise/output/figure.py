@@ -29,7 +29,7 @@ from .figure_layout import (
     Words,
     letters_title,
 )
-from .figure_tests import Shots, patch_name, smallest_change
+from .figure_tests import MOST_LISTED, Shots, patch_name, smallest_change
 from .plots import MOST_SIDE
 
 MOST_LINES = 3  # of pictures, of findings with all their tests; the rest have one picture each
@@ -82,15 +82,21 @@ def tests_of(finding: Finding, shots: Shots, said: bool) -> tuple[Words, Words, 
 def other_tests(findings: Findings, places: Sequence[Finding], shots: Shots) -> list[Row]:
     """Places with one picture each, and the smallest change; or what was tested in vain."""
     if shown := shots.others(places):
-        words = []
+        words, explanation = [], shots.explanation
         if (smallest := smallest_change(findings)) is not None:
             boxes = [box_words(stroke.region) for stroke in smallest.repaint.strokes]
+            says = one_line(explanation.label(smallest.says))
             words.append(f"Smallest change of the answer that was found: {join(boxes, 'and')} "
-                         f"painted {patch_name(smallest)}.")  # fmt: skip
+                         f"painted {patch_name(smallest)}; the model then says “{says}” "
+                         f"({shots.number(float(smallest.scores[smallest.says]))})."
+                         )  # fmt: skip
         if places:
+            first = places[:MOST_LISTED]
             listed = "; ".join(f"{one.letter} ({box_words(one.region)}) {patch_name(one.trial)} "
-                               f"{shots.number(one.after)}" for one in places)  # fmt: skip
-            words.append(f"Other places that matter, each with one of its tests: {listed}.")
+                               f"{shots.number(one.after)}" for one in first)  # fmt: skip
+            more = f"; and {len(places) - len(first)} more" if len(places) > len(first) else ""
+            words.append(f"Other places that matter, each with one of its tests: {listed}{more}.")
+        places = places[: len(shown)]
         before = shots.before_test(letters_title(places))
         return [
             *(Words(line, SMALL, most_lines=8, above=8) for line in words),

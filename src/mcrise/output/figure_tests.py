@@ -74,6 +74,8 @@ class Shots:
         says = int(trial.scores.argmax())
         decides = says != int(explanation.untouched.argmax())
         answer = answer_of(explanation, says)
+        if decides and answer:
+            answer += f" {self.number(float(trial.scores[says]))}"
         return Shot(title, pixels, change, large, self.number(score), answer, decides)
 
     def tests(self, finding: Finding) -> list[Shot | None]:
