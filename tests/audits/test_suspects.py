@@ -177,8 +177,8 @@ def test_the_twin_that_knows_no_marker_has_no_suspect_and_says_what_was_tried(tm
     result = audited(tmp_path, marked, knows)
     assert result.suspects == ()
     told = json.loads((tmp_path / "out" / "summary.json").read_text())["verdict"]
-    assert told.startswith("No suspect found: 9 traits (surroundings, tone, colors, texture ")
-    assert ") of each of 3 classes were given to images of other classes." in told
+    assert told.startswith("No suspect found. 9 traits (surroundings, tone, colors, texture ")
+    assert ") of each of 3 classes were given to images of other classes, and none" in told
     stats = read_stats(Storage(tmp_path / "out"))
     search = stats.search
     assert search.places == 1.0
@@ -224,7 +224,7 @@ def test_where_nothing_can_be_given_the_verdict_says_why(draws, reason, tmp_path
             image = Image.fromarray(scene(LABELS.index(label), number, marked=False))
             image.save(tmp_path / "data" / label / f"{number}.png")
     result = audit(tmp_path / "data", Model(knows, labels=LABELS), out=tmp_path / "out", **GIVEN)
-    assert f"Suspects were not looked for: {reason}" in result.summary[2]
+    assert f"Suspects were not looked for, because {reason}" in result.summary[2]
 
 
 def test_donors_of_other_sizes_fit(tmp_path):
@@ -406,9 +406,9 @@ def test_a_class_that_the_screen_points_to_is_untested_until_it_is_tried_again(m
         assert share.value == share.low == 0 < share.high < 0.3
     assert (search.n_classes, search.n_traits, search.n_sure) == (3, 3, 3)
     for n_sure, told in (
-        (3, "A trait that turns 70% of them into its class would have been found."),
-        (2, "have been found (in 2 of these classes; the others have too few images)."),
-        (0, "There are too few images to be sure that a trait would have been found."),
+        (3, "A trait that turns at least 70% of them would have been noticed."),
+        (2, "have been noticed (in 2 of these classes; the others have too few images)."),
+        (0, "There are too few images to be sure that one would have been noticed."),
     ):
         assert verdict(replace(search, sees=0.7, n_sure=n_sure)).endswith(told)
 

@@ -247,4 +247,5 @@ def size(estimate: Estimate) -> str:
 
 def signed(estimate: Estimate, like: Estimate) -> str:
     """How much in the direction of another: `0.03`, `-0.01`."""
-    return f"{estimate.value * (1 if like.value >= 0 else -1):.2g}"
+    value = f"{estimate.value * (1 if like.value >= 0 else -1):.2g}"
+    return "0" if float(value) == 0 else value

@@ -103,7 +103,7 @@ def suspect_sentences(suspects: Sequence[Suspect], n_words: int) -> list[list[st
 def verdict(search: SuspectSearch) -> str:
     """One line: what the model follows that it should not."""
     if search.reason:
-        return f"Suspects were not looked for: {search.reason}."
+        return f"Suspects were not looked for, because {search.reason}."
     if search.suspects:
         n, first = len(search.suspects), [one.headline for one in search.suspects[:MOST_NAMED]]
         more = "; and others" if n > MOST_NAMED else ""
@@ -113,16 +113,15 @@ def verdict(search: SuspectSearch) -> str:
             "of other classes into that class."
         )
     each = "each of " * (search.n_classes > 1)
-    found = (
-        f"A trait that turns {100 * search.sees:.0f}% of them into its class would have been found"
-    )
+    found = f"A trait that turns at least {100 * search.sees:.0f}% of them would have been noticed"
     if 0 <= search.n_sure < search.n_classes:
         found += f" (in {search.n_sure} of these classes; the others have too few images)"
     if search.n_sure == 0:
-        found = "There are too few images to be sure that a trait would have been found"
+        found = "There are too few images to be sure that one would have been noticed"
     return (
-        f"No suspect found: {search.n_traits} traits (surroundings, tone, colors, texture and so "
-        f"on) of {each}{classes(search.n_classes)} were given to images of other classes. {found}."
+        f"No suspect found. {search.n_traits} traits (surroundings, tone, colors, texture and so "
+        f"on) of {each}{classes(search.n_classes)} were given to images of other classes, and none "
+        f"was found that turns these into its own class. {found}."
     )
 
 

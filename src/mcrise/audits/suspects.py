@@ -190,7 +190,7 @@ def why_not(index: Index) -> str:
     if not index.classes:
         return (
             "no class has four images that the model gets right, two to look for something and "
-            "two to confirm it: add images"
+            "two to confirm it; more images are needed"
         )
     return ""
 
