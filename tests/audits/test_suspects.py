@@ -188,7 +188,7 @@ def test_the_twin_that_knows_no_marker_has_no_suspect_and_says_what_was_tried(tm
         unknown
     )
     assert "places around most objects, which are unknown or fill " in not_tested(unknown)
-    assert f"A trait that turns {100 * search.sees:.0f}% of them into its class would" in told
+    assert f"A trait that turns at least {100 * search.sees:.0f}% of them would" in told
 
 
 def test_a_tone_is_found_though_no_place_is_enough(tmp_path):
