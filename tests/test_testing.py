@@ -3,13 +3,14 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from mcrise import InputError, McriseError, Model, ModelError
+from mcrise import InputError, McriseError, Model, ModelError, load_model
 from mcrise.demo.signs import SIGNS
 from mcrise.testing import DependsOnZone, Interval, assert_ignores
 from planted import Counting, PatchModel, constant_model, photo
@@ -205,6 +206,21 @@ def test_the_example_in_the_docs_runs(tmp_path, monkeypatch):
     exec(block, names)
     (test,) = (names[name] for name in names if name.startswith("test"))
     test()
+
+
+def test_a_model_of_other_pixels_is_told_so():
+    """A classifier that was fitted to 0..255 sees only black in 0..1, and would pass any test."""
+
+    def fitted(batch):
+        red = np.asarray(batch, np.float64)[..., 0].mean(axis=(1, 2))
+        one = 1 / (1 + np.exp((90 - red) / 10))
+        return np.stack([one, 1 - one], axis=1)
+
+    note = "no preprocessing was given, so pixels go in scaled to 0..1"
+    unsaid = load_model(fitted, scale=255, size=(16, 16))
+    model = replace(unsaid, dtype="float32", notes=(note,))
+    with pytest.warns(UserWarning, match="give scale=1"):
+        assert_ignores(model, [photo(16, 16)] * 3, zone="center", at_most=0.1)
 
 
 def test_the_target_is_a_label_in_any_capitals():

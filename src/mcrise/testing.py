@@ -7,6 +7,7 @@ Ramdas, 2020 and 2024). So it stops as soon as it can tell, and with the last im
 """
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from .errors import InputError, ModelError
 from .fills import Fill
 from .fills import parse as parse_fills
 from .images import View, png, unit_float, whole_pixels
+from .inspection import preprocessing_hint
 from .interpretation.claims import join
 from .interpretation.findings import box_of
 from .interpretation.repaints import Repaint, Stroke
@@ -134,9 +136,13 @@ def assert_ignores(
             "The scores of the model may be any numbers, but at_most is a change of a score in "
             "0..1: give softmax=True or sigmoid=True."
         )
+    hint, n_asked = preprocessing_hint(opened, opened.view(images[0]))
+    if hint:
+        warnings.warn(f"Assumed: {'; '.join((*opened.notes, hint))}.", stacklevel=2)
     worst: Change | None = None
     places: set[str] = set()
     for seen, change in looks(opened, images, zone, fills, target, seed):
+        seen = replace(seen, n_calls=seen.n_calls + n_asked)
         places.add(change.place)
         worst = change if worst is None or change.size > worst.size else worst
         seen = replace(seen, worst=worst.words)

@@ -129,7 +129,10 @@ def not_tested(stats: AuditStats) -> str:
     """What the verdict does not speak of."""
     assert stats.search is not None
     untried, open_ = len(stats.classes) - stats.search.n_classes, len(stats.search.untested)
-    parts = ["larger parts of the object itself", "cues that only work together with the object"]
+    parts = [
+        "what lies on the object (in the center, where no box is given)",
+        "cues that only work together with the object",
+    ]
     if not stats.search.reason:
         parts.insert(0, "small spots that turn fewer than half of the other images")
     if stats.overall.zone_effect.get("background") == {}:
