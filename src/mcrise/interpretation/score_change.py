@@ -31,6 +31,7 @@ class Scale:
     target: int
     range: float  # of scores
     is_probability: bool
+    is_bounded: bool = True  # by 0 and 1, as similarities are too
 
     @property
     def score(self) -> float:
@@ -43,7 +44,7 @@ class Scale:
     @property
     def share(self) -> float:
         """What a share of the score is taken of: of scores of any kind, their range."""
-        return abs(self.score) if self.is_probability else self.range
+        return abs(self.score) if self.is_bounded else self.range
 
     @property
     def least_change(self) -> float:
@@ -126,4 +127,5 @@ def scale_of(explanation: Explanation, target: int, before: Sequence[Scores] = (
         target,
         explanation.score_range,
         explanation.kind in ("probability", "independent"),
+        explanation.kind != "any",
     )
