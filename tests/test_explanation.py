@@ -199,7 +199,13 @@ def test_the_best_classes_come_first_with_their_names_and_scores(explanation):
     seven = replace(explanation, untouched=scores, labels=None, scores={})
     assert [one.target for one in seven.top()] == [1, 2, 6, 0, 3]  # of equals the first
     assert [one.target for one in seven.top(2)] == [1, 2]
-    assert seven.top(1)[0][:3] == (1, "class 1", pytest.approx(0.4))
+    (first,) = seven.top(1)
+    assert first._replace(runner_up=None) == (
+        1, "class 1", pytest.approx(0.4), None, "probability", False,
+    )  # fmt: skip
+    assert first.runner_up == seven.top(2)[1]
+    near = replace(seven, untouched=np.array([0.38, 0.4, 0.2, 0, 0, 0, 0.02], np.float32))
+    assert near.prediction.is_undecided
     assert explanation.top(1)[0].label == explanation.labels[explanation.top(1)[0].target]
 
 

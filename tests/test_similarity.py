@@ -7,6 +7,7 @@ from PIL import Image
 
 import mcrise
 from mcrise.cli import cli
+from mcrise.interpretation.repaints import own_mean
 from mcrise.models.model import Model
 from mcrise.models.provenance import Origin
 from mcrise.similarity import distances_to, match, open_gallery
@@ -256,3 +257,17 @@ def test_a_purple_shirt_is_matched_with_a_purple_shirt_and_must_stay_purple(
     shirt = [one for one in found if one["box"][0] < 100 < one["box"][2]
              and one["box"][1] < 60 < one["box"][3]]  # fmt: skip
     assert min(one["after"] for one in shirt) < shirt[0]["before"] - 0.1
+    # Its color matters, not its texture: its average color keeps most of the score, no other does.
+    settings = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
+    query = people / "purpleB_c1_002301.png"
+    matched = match(query, open_gallery(people, osnet, **settings), osnet, **settings)
+    run_of_it = mcrise.load(tmp_path / "out")
+    region = np.zeros(run_of_it.plan.size, bool)
+    region[60:130, 35:95] = True
+    fills = (own_mean(run_of_it.view.pixels, region), *run_of_it.plan.fills)
+    own, *others = (
+        float(mcrise.intervene(run_of_it, matched.model, region, fill).after[0]) for fill in fills
+    )
+    before = float(run_of_it.untouched[0])
+    assert own > 0.8 * before
+    assert max(others) < 0.7 * before
