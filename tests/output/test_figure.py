@@ -83,8 +83,8 @@ def test_each_test_shows_its_picture_its_score_its_answer_and_a_sign(explanation
         shot = by_title[name]
         assert shot.score == f"{trial.scores[0]:.2f}"
         says = int(trial.scores.argmax())
-        new = f" {trial.scores[says]:.2f}" if says != explanation.untouched.argmax() else ""
-        assert shot.answer == f"says “{LABELS[says]}”{new}"
+        new = f"({trial.scores[says]:.2f}) " if says != explanation.untouched.argmax() else ""
+        assert shot.answer == f"says {new}“{LABELS[says]}”"
         moved = float(trial.scores[0] - before)
         assert shot.change == (0 if abs(moved) <= 0.07 * before else np.sign(moved))
         painted = trial.repaint.render(explanation.view.pixels, explanation.plan.cell)

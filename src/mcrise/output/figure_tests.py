@@ -74,8 +74,9 @@ class Shots:
         says = int(trial.scores.argmax())
         decides = says != int(explanation.untouched.argmax())
         answer = answer_of(explanation, says)
-        if decides and answer:
-            answer += f" {self.number(float(trial.scores[says]))}"
+        if decides and answer:  # its score first: a long label is cut at its end
+            own = self.number(float(trial.scores[says]))
+            answer = answer.replace("says ", f"says ({own}) ", 1)
         return Shot(title, pixels, change, large, self.number(score), answer, decides)
 
     def tests(self, finding: Finding) -> list[Shot | None]:
