@@ -218,15 +218,15 @@ def trial_sentence(finding: ClassFinding, info: AuditInfo) -> str:
         return f"{sentence_case(finding.verdict)}."
     change, flipped = finding.change, finding.flipped
     painted, moved = names(info, finding.painted), "rises" if change.value > 0 else "falls"
-    told = (
+    said = (
         f"{sentence_case(finding.verdict)}: painted {painted} in images that it was not found on "
         f"({change.n} images), the score {moved} by {size(change)}"
     )
     if finding.control:
-        told += f", with the same patch elsewhere by {signed(finding.control, change)} at most"
+        said += f", with the same patch elsewhere by {signed(finding.control, change)} at most"
     if flipped:
-        told += f"; {100 * flipped.value:.0f}% of decisions change"
-    return f"{told}."
+        said += f"; {100 * flipped.value:.0f}% of decisions change"
+    return f"{said}."
 
 
 def names(info: AuditInfo, fills: Sequence[int]) -> str:

@@ -140,17 +140,17 @@ def rules_line(audit: Storage) -> str:
     except McriseError as error:
         return f"Rules: not checked. {error}"
     states = {state: [one for one in judged if one.state == state] for state in WORST}
-    told = []
+    said = []
     for state, some in states.items():
         named = (
             "" if state == "holds" else f" ({join([repr(one.rule.title) for one in some], 'and')})"
         )
-        told += (
+        said += (
             [f"{len(some)} {'hold' if state == 'holds' and len(some) > 1 else state}{named}"]
             if some
             else []
         )
-    return f"Rules: {'; '.join(told)}."
+    return f"Rules: {'; '.join(said)}."
 
 
 @dataclass(frozen=True)
@@ -309,10 +309,10 @@ def verdict_of(rule: Rule, row: Row, n_rows: int) -> Verdict:
     wide = change_of_size(row.change, n_rows) if row.change else None
     state, more = decide(rule, estimate, n_rows, wide)
     if row.count:
-        told = f"{row.label}: {row.count}, and {rule.allowed}: {state}."
-        return Verdict(state, row.label, told, estimate, more)
+        said = f"{row.label}: {row.count}, and {rule.allowed}: {state}."
+        return Verdict(state, row.label, said, estimate, more)
     value, low, high = (rule.shown(x) for x in (estimate.value, estimate.low, estimate.high))
-    told = f"{row.label}: {row.words} {value}"
+    said = f"{row.label}: {row.words} {value}"
     hint = ""
     asked = images(estimate.n) if rule.measure != "taken_for" else f"{estimate.n:,} trials"
     if not has_ends(estimate):
@@ -323,7 +323,7 @@ def verdict_of(rule: Rule, row: Row, n_rows: int) -> Verdict:
             classes = "more images of each class would tell"
             hint = f" ({classes if rule.measure == 'taken_for' else more_words(more)})"
     return Verdict(
-        state, row.label, f"{told} {sides}, and {rule.allowed}: {state}{hint}.", estimate, more
+        state, row.label, f"{said} {sides}, and {rule.allowed}: {state}{hint}.", estimate, more
     )
 
 

@@ -67,8 +67,8 @@ class FirstPage:
 
     @property
     def lines(self) -> list[str]:
-        told = enumerate(self.suspects, start=1)
-        suspects = [f"{n}. {' '.join(some)}" for n, some in told if some]
+        said = enumerate(self.suspects, start=1)
+        suspects = [f"{n}. {' '.join(some)}" for n, some in said if some]
         return [line for line in (self.verdict, *suspects, *self.remarks) if line]
 
 
@@ -91,13 +91,13 @@ def suspect_sentences(suspects: Sequence[Suspect], n_words: int) -> list[list[st
 
     None at all where labels are very long: the verdict names the first suspects.
     """
-    told = [sentences(one) for one in suspects]
-    while any(told):
-        if n_words + sum(len(line.split()) + 1 for lines in told for line in lines) <= MOST_WORDS:
+    said = [sentences(one) for one in suspects]
+    while any(said):
+        if n_words + sum(len(line.split()) + 1 for lines in said for line in lines) <= MOST_WORDS:
             break
-        longest = max(map(len, told))
-        told[max(n for n, lines in enumerate(told) if len(lines) == longest)].pop()
-    return told
+        longest = max(map(len, said))
+        said[max(n for n, lines in enumerate(said) if len(lines) == longest)].pop()
+    return said
 
 
 def verdict(search: SuspectSearch) -> str:
@@ -171,12 +171,12 @@ def decisions(stats: AuditStats) -> str:
         hues
     ] * bool(turned)
     if whole.accuracy:
-        told = f"The model is right on {percent(whole.accuracy)} of {images(whole.accuracy.n)}"
-        return f"{join([told, *without], 'and')}." if without else f"{told}."
-    told = f"The true classes of these {images(whole.n)} are not known"
+        said = f"The model is right on {percent(whole.accuracy)} of {images(whole.accuracy.n)}"
+        return f"{join([said, *without], 'and')}." if without else f"{said}."
+    said = f"The true classes of these {images(whole.n)} are not known"
     if not without:
-        return f"{told}, so neither is how often the model is right."
-    return f"{told}; the model keeps its answer {join(without, 'and')} of them."
+        return f"{said}, so neither is how often the model is right."
+    return f"{said}; the model keeps its answer {join(without, 'and')} of them."
 
 
 def colors(info: AuditInfo, stats: AuditStats) -> str:
@@ -192,16 +192,16 @@ def colors(info: AuditInfo, stats: AuditStats) -> str:
             f"Over {images(stats.overall.n)} no color or place has a significant effect, so the "
             "share of color is not known."
         )
-    told = f"Color accounts for {percent(whole)} of the effect ({images(whole.n)})"
+    said = f"Color accounts for {percent(whole)} of the effect ({images(whole.n)})"
     own = own_color(stats.overall)
     where = f"; {own}" if own else ""
-    return f"{told}{leaders(stats, lambda one: one.color_share)}{where}."
+    return f"{said}{leaders(stats, lambda one: one.color_share)}{where}."
 
 
 def own_color(one: ClassStats) -> str:
     """Of which own color painted with what matters most: `where an image is red, ...`.
 
-    Empty where none is told from nothing, for as many as were looked at.
+    Empty where none is more than nothing, for as many as were looked at.
     """
     cells = [
         (own, fill, f) for own, row in one.color_area_effect.items() for fill, f in row.items()
@@ -218,26 +218,26 @@ def own_color(one: ClassStats) -> str:
 
 def outside(stats: AuditStats) -> str:
     """How much of it lies outside of the object, and in which classes most."""
-    outer, told = stats.overall.background, []
+    outer, said = stats.overall.background, []
     zone = next((zone for zone in OUTER if zone in stats.overall.zones), None)
     if zone is not None:
         whole = stats.overall.zones[zone]
-        told = [
+        said = [
             f"{percent(whole)} of the effect lies {OUTSIDE[zone]} ({images(whole.n)})"
             + leaders(stats, lambda one: one.zones.get(zone))
         ]
     if outer and zone in (None, outer.zone):
         worst, own = outer.flipped[outer.worst], outer.flipped[OWN]
-        what = "it" if told else f"what lies {OUTSIDE[outer.zone]}"
-        told.append(
+        what = "it" if said else f"what lies {OUTSIDE[outer.zone]}"
+        said.append(
             f"painting all of {what} in the color that changes most ({outer.worst}) changes "
             f"{percent(worst)} of decisions, in {OWN} {percent(own)} ({images(worst.n)})"
         )
-    if not told:
+    if not said:
         return (
             f"Effects outside of the object were not measured in these {images(stats.overall.n)}."
         )
-    return f"{sentence_case('; '.join(told))}."
+    return f"{sentence_case('; '.join(said))}."
 
 
 def leaders(stats: AuditStats, get: Get) -> str:
@@ -292,13 +292,13 @@ def findings(info: AuditInfo, stats: AuditStats) -> str:
 def short(one: ClassFinding, info: AuditInfo) -> str:
     """The place, the color and the number of a finding."""
     own = f" ({one.own} in {100 * one.own_share:.0f}% of the images)" if one.own else ""
-    told = one.change or one.effect
+    said = one.change or one.effect
     how = "painted" if one.change else "under random masks, painted"
     fill = info.fills[one.painted[0] if one.change and one.painted else one.fill]
     depends = "depends on" if one.verdict == "confirmed" else "may depend on"
     return (
         f"{info.label(one.target)!r} {depends} {one.place}{own}; {how} {fill}, it changes the "
-        f"score by {moved(told)}"
+        f"score by {moved(said)}"
     )
 
 
@@ -307,26 +307,26 @@ def oddities(stats: AuditStats) -> str:
     whole = stats.overall
     n_unlike = sum(len(one.outliers) for one in stats.classes)
     n_looked_at = sum(one.n for one in stats.classes if one.n >= FEWEST_ALIKE)
-    told = f"No image of {n_looked_at:,} is decided unlike the rest of its class"
+    said = f"No image of {n_looked_at:,} is decided unlike the rest of its class"
     if not n_looked_at:
-        told = "No class has enough images to look for outliers"
+        said = "No class has enough images to look for outliers"
     if n_unlike:
         first = whole.outliers[0]
         label = next(one.label for one in stats.classes if one.target == first.target)
         some = "image is decided unlike the rest of its"
         many = "images are decided unlike the rest of their"
-        told = (
+        said = (
             f"{n_unlike} {some if n_unlike == 1 else many} class, most of all "
             f"{first.name} ({label!r}, {first.distance:.1f} times as far as usual)"
         )
     if whole.accuracy is None:
-        return f"{told}. No true labels were given, so mistakes cannot be counted."
+        return f"{said}. No true labels were given, so mistakes cannot be counted."
     wrong, righted = whole.mistakes["wrong"], whole.mistakes["corrected"]
     if not wrong:
-        return f"{told}; none of {images(whole.accuracy.n)} is decided wrongly."
+        return f"{said}; none of {images(whole.accuracy.n)} is decided wrongly."
     kinds = [f"{kind} {n}" for kind, n in mistakes_by_kind(whole)]
     how = f" ({', '.join(kinds)})" if kinds else ""
-    return f"{told}; of {wrong} wrong ones a repaint of a finding puts {righted} right{how}."
+    return f"{said}; of {wrong} wrong ones a repaint of a finding puts {righted} right{how}."
 
 
 def mistakes_by_kind(one: ClassStats) -> list[tuple[str, int]]:
@@ -362,12 +362,12 @@ def class_details(stats: AuditStats) -> list[str]:
     """What was found in each class that has something to tell."""
     lines = []
     for one in stats.classes:
-        told = [f"- {finding.sentence}" for finding in (*one.findings, *one.under_masks)]
+        said = [f"- {finding.sentence}" for finding in (*one.findings, *one.under_masks)]
         own = own_color(one)
-        told += [f"- {sentence_case(own)}."] if own else []
-        told += [f"- Unlike the others: {image.sentence}" for image in one.outliers]
-        if told:
-            lines += [f"## {markdown(one.label)}", "", *map(markdown, told), ""]
+        said += [f"- {sentence_case(own)}."] if own else []
+        said += [f"- Unlike the others: {image.sentence}" for image in one.outliers]
+        if said:
+            lines += [f"## {markdown(one.label)}", "", *map(markdown, said), ""]
     return lines
 
 
